@@ -16,6 +16,7 @@ from .table import MAX_WORDS, Fault, Table, first_twice, is_time
 
 FLOAT64 = 8  # bytes
 LOOKED_AT = 100_000  # rows of a column of words
+SOURCE = "the table"
 UNNAMED = "__index_level_"  # how an unnamed index of pandas is called in Arrow
 
 
@@ -47,18 +48,43 @@ def table_of_frame(frame: Any, text: tuple[str, ...] = ()) -> Table:
         >>> table.names, table.numbers["sales"].tolist()
         (['sales', 'date'], [3.0, 5.0])
     """
+    return _table(SOURCE, _with_index(arrow_of_frame(frame)), text, 0)
+
+
+def arrow_of_frame(frame: Any) -> Any:
+    """The Arrow table of a data frame, with the index of pandas among its columns."""
     try:
         import pyarrow
     except ImportError:
         raise NeedsExtra("reading a data frame", "pyarrow", "tables") from None
-    source = "the table"
     try:
         column = hasattr(frame, "to_frame") and not hasattr(frame, "columns")
-        content = pyarrow.table(frame.to_frame() if column else frame)
+        return pyarrow.table(frame.to_frame() if column else frame)
     except (ValueError, TypeError, KeyError, pyarrow.ArrowException) as error:
         words = str(error).strip().splitlines()
-        raise BadInput(f"{source} cannot be read: {words[0] if words else error}") from None
-    return _table(source, _with_index(content), text, 0)
+        raise BadInput(f"{SOURCE} cannot be read: {words[0] if words else error}") from None
+
+
+def bytes_of_frame(frame: Any) -> bytes:
+    """A data frame as the bytes of an Arrow stream."""
+    import pyarrow
+
+    content, sink = arrow_of_frame(frame), pyarrow.BufferOutputStream()
+    with pyarrow.ipc.new_stream(sink, content.schema) as stream:
+        stream.write_table(content)
+    return sink.getvalue().to_pybytes()
+
+
+def frame_of_bytes(raw: bytes) -> Any:
+    """The inverse of `bytes_of_frame`: an Arrow table, which is a data frame too."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise NeedsExtra("reading a data frame", "pyarrow", "tables") from None
+    try:
+        return pyarrow.ipc.open_stream(raw).read_all()
+    except (OSError, ValueError, pyarrow.ArrowException) as error:
+        raise BadInput(f"{SOURCE} cannot be read: {str(error).splitlines()[0]}") from None
 
 
 def _with_index(content: Any) -> Any:

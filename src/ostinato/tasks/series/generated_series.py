@@ -2,7 +2,7 @@
 
 import abc
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,6 +21,7 @@ from ..framing import PerStep
 from ..metrics import NormalisedError
 from ..task import Artefacts, checked_part, checked_seed
 from .continuing import continued, places_of
+from .forecast import Forecast
 from .series import Series
 
 STARTS = 100  # places from which an evaluation forecasts in a closed loop
@@ -65,6 +66,10 @@ class GeneratedSeries(Series):
         self.settings = own
         _by_nrmse(self)
 
+    def after_training(self, best: Callable[[], Model]) -> dict[str, Any]:
+        """Nothing: a generated series has no intervals to calibrate."""
+        return {}
+
     @abc.abstractmethod
     def generate(self, settings: Any, seed: int) -> tuple[np.ndarray, np.ndarray | None]:
         """The series, and what goes with its steps unless it is forecast; see `Series`."""
@@ -85,10 +90,10 @@ class GeneratedSeries(Series):
         return _by_nrmse(task)
 
     @classmethod
-    def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
+    def forecast(cls, network: Model, how: ApplyOptions) -> Forecast:
         if how.artefacts.get("targets") is None:
             raise BadInput(f"a run of the task {cls.name} forecasts nothing")
-        return Series.apply(network, dataclasses.replace(how, settings=_of_series(how.settings)))
+        return Series.forecast(network, dataclasses.replace(how, settings=_of_series(how.settings)))
 
     def closed_loops(
         self, network: Model, part: str, steps: int

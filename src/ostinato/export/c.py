@@ -18,7 +18,7 @@ import numpy as np
 from ..errors import BadInput
 from ..tasks.interface import Interface
 from .code import Language, Printer
-from .loops import Loops, Reduction, affine, loops_of
+from .loops import Loops, Read, affine, loops_of
 from .program import Program
 
 WIDE, NARROW = 32, 8  # outputs in a block
@@ -28,15 +28,14 @@ PER_LINE = 8
 
 def literal(value: Any) -> str:
     """A constant of C, which is read back as the same number."""
-    if isinstance(value, float | np.floating):
-        if not np.isfinite(value):
-            return "NAN" if np.isnan(value) else "INFINITY" if value > 0 else "-INFINITY"
-        return (
-            f"{np.format_float_positional(np.float32(value), unique=True, trim='0')}f"
-            if (1e-4 <= abs(value) < 1e6 or value == 0)
-            else f"{np.format_float_scientific(np.float32(value), unique=True, trim='0')}f"
-        )
-    return str(int(value))
+    if not isinstance(value, float | np.floating):
+        return str(int(value))
+    single = np.float32(value)
+    if not np.isfinite(single):
+        return "NAN" if np.isnan(single) else "INFINITY" if single > 0 else "-INFINITY"
+    plain = single == 0 or 1e-4 <= abs(float(single)) < 1e6
+    write = np.format_float_positional if plain else np.format_float_scientific
+    return f"{write(single, unique=True, trim='0')}f"
 
 
 def language(name: str) -> Language:
@@ -208,7 +207,6 @@ class _Header:
         self.fixed: list[str] = []  # declarations of constants
         self.kept = {n: f"{name}_c{k}" for k, n in enumerate(loops.constants)}
         self.states = {n: f"state->s{k}" for k, n in enumerate(loops.program.state)}
-        self.products = {n for n, loop in enumerate(loops.loops) if _is_product(loop, loops)}
         self.printer = Printer(language(name), loops.dtypes, loops.constants, self._called)
 
     def _called(self, number: int) -> str:
@@ -286,25 +284,23 @@ class _Header:
         if program.symbols is not None:
             yield "const int x[1] = {symbol};"
         written: set[int] = set()
-        for n, loop in enumerate(loops.loops):
+        for loop in loops.loops:
+            factors = loop.factors(loops.constants)
             if loop.out not in written:
                 written.add(loop.out)
                 size = loops.sizes[loop.out]
-                if n in self.products:
-                    size = _padded(size)
+                size = size if factors is None else _padded(size)
                 yield f"{_type(loops.dtypes[loop.out])} {self._called(loop.out)}[{size}];"
-            if n in self.products:
-                assert isinstance(loop, Reduction)
-                yield from self._product(loop)
+            if factors is None:
+                yield from loop.lines(self.printer)
             else:
-                yield from self.printer.loop(loop)
+                yield from self._product(loop.out, *factors)
         yield from self.printer.copy(loops.y, "y")
         for n, read in enumerate(loops.state):
             yield from self.printer.copy(read, f"state->s{n}")
 
-    def _product(self, loop: Reduction) -> Iterator[str]:
+    def _product(self, product: int, vector: Read, weights: Read) -> Iterator[str]:
         """A vector times constant weights, in blocks."""
-        vector, weights = _vector_and_weights(loop, self.loops)
         columns, rows = weights.places.shape
         matrix = self.loops.constants[weights.value][weights.places].T  # (rows, columns)
         wide = columns // WIDE * WIDE
@@ -316,7 +312,7 @@ class _Header:
         found = affine(vector.places[0])
         assert found is not None
         offset = f" + {found[0]}" if found[0] else ""
-        x, out = f"{self._called(vector.value)}{offset}", self._called(loop.out)
+        x, out = f"{self._called(vector.value)}{offset}", self._called(product)
         counts = f"{len(range(0, wide, WIDE))}, {len(range(wide, columns, NARROW))}"
         if self.bits == 32:
             self.fixed.append(_array(name, packed))
@@ -355,26 +351,6 @@ def _padded(size: int) -> int:
 
 def _widened(block: np.ndarray) -> np.ndarray:
     return np.pad(block, ((0, 0), (0, NARROW - block.shape[1])))
-
-
-def _vector_and_weights(loop: Reduction, loops: Loops) -> Sequence[Any]:
-    """The term that is a vector and the one that is constant, of a product."""
-    first, second = loop.terms
-    return (second, first) if first.value in loops.constants else (first, second)
-
-
-def _is_product(loop: Any, loops: Loops) -> bool:
-    """Whether a loop is a vector, without gaps, times a constant matrix."""
-    if not isinstance(loop, Reduction) or loop.how != "sum" or len(loop.terms) != 2:
-        return False
-    if loop.outer != 1 or loop.terms[0].places.ndim != 2:
-        return False
-    vector, weights = _vector_and_weights(loop, loops)
-    if weights.value not in loops.constants or vector.value in loops.constants:
-        return False
-    found = affine(vector.places)
-    rows = vector.places.shape[1]
-    return found is not None and found[1][0] == 0 and (found[1][1] == 1 or rows == 1)
 
 
 def _products(step: str) -> str:

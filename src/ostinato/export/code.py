@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
-from .loops import Apply, Expression, Lookup, Loop, Map, Read, Reduction, affine, reads_of
+from .loops import Apply, Expression, Lookup, Map, Read, Reduction, affine
 
 INFIX = {
     "add": "+",
@@ -66,27 +66,18 @@ class Printer:
         self.language, self.dtypes, self.constants, self.name = language, dtypes, constants, name
         self.tables: dict[str, np.ndarray] = {}
 
-    def loop(self, loop: Loop) -> Iterator[str]:
-        """The lines of a loop."""
-        if isinstance(loop, Map):
-            yield from self._map(loop)
-        elif isinstance(loop, Reduction):
-            yield from self._reduction(loop)
-        else:
-            yield from self._lookup(loop)
-
     def copy(self, read: Read, to: str) -> Iterator[str]:
         """`to[i] = read[i]`."""
         places = np.arange(read.places.size).reshape(read.places.shape)
         yield from self._assign(to, places, read)
 
-    def _map(self, loop: Map) -> Iterator[str]:
+    def map(self, loop: Map) -> Iterator[str]:
         yield from self._assign(self.name(loop.out), loop.places, loop.expression)
 
     def _assign(self, to: str, places: np.ndarray, expression: Expression) -> Iterator[str]:
-        every = [places, *(read.places for read in reads_of(expression))]
+        every = [places, *(read.places for read in expression.reads())]
         axes = _Axes.of(places.shape, every)
-        with_indices = f"{to}[{self._place(axes, places)}] = {self.words(expression, axes)};"
+        with_indices = f"{to}[{self._place(axes, places)}] = {expression.words(self, axes)};"
         yield from self._nested(axes.names, axes.sizes, [with_indices])
 
     def _nested(self, names: list[str], sizes: list[int], body: list[str]) -> Iterator[str]:
@@ -97,13 +88,7 @@ class Printer:
         yield from ("  " * depth + line for line in body)
         yield from ("  " * n + "}" for n in reversed(range(depth)))
 
-    def words(self, expression: Expression, axes: "_Axes") -> str:
-        """An expression as code."""
-        if isinstance(expression, Read):
-            return self._number(expression, axes)
-        return self._apply(expression, axes)
-
-    def _number(self, read: Read, axes: "_Axes") -> str:
+    def number(self, read: Read, axes: "_Axes") -> str:
         values = self.constants.get(read.value)
         if values is not None:
             some = values[read.places.ravel()]
@@ -122,9 +107,9 @@ class Printer:
         self.tables[table] = places.ravel()
         return f"{table}[{axes.flat()}]"
 
-    def _apply(self, expression: Apply, axes: "_Axes") -> str:
+    def apply(self, expression: Apply, axes: "_Axes") -> str:
         name, params = expression.primitive, expression.equation.params
-        given = [self.words(x, axes) for x in expression.inputs]
+        given = [x.words(self, axes) for x in expression.inputs]
         dtype = self.dtypes[expression.equation.inputs[0]]
         if name == "convert_element_type":
             return self._converted(given[0], dtype, np.dtype(params["new_dtype"]))
@@ -154,7 +139,7 @@ class Printer:
         same = kinds.get(old.kind) == kinds[new.kind]
         return x if same else self.language.convert[kinds[new.kind]].format(x)
 
-    def _reduction(self, loop: Reduction) -> Iterator[str]:
+    def reduction(self, loop: Reduction) -> Iterator[str]:
         places = [term.places for term in loop.terms]
         shape = places[0].shape
         outer_shape, inner_shape = shape[: loop.outer], shape[loop.outer :]
@@ -191,10 +176,10 @@ class Printer:
         body = body if outer.names else ["{", *body, "}"]
         yield from self._nested(outer.names, outer.sizes, body)
 
-    def _lookup(self, loop: Lookup) -> Iterator[str]:
+    def lookup(self, loop: Lookup) -> Iterator[str]:
         rows = []
         for read, stride, last in loop.rows:
-            index = self.words(read, _Axes.of((), []))
+            index = read.words(self, _Axes.of((), []))
             rows.append(f"{stride} * {self.language.functions['clamp'].format(index, last)}")
         own = np.arange(loop.places.size).reshape(loop.places.shape)
         axes = _Axes.of(loop.places.shape, [own, loop.places])

@@ -136,7 +136,7 @@ def _step(loops: Loops, printer: Printer) -> Iterator[str]:
     if loops.program.symbols is not None:
         yield "x = [x];"
     for loop in loops.loops:
-        yield from printer.loop(loop)
+        yield from loop.lines(printer)
     yield f"const y = new {_array(loops.dtypes[loops.program.y])}({loops.program.outputs});"
     yield from printer.copy(loops.y, "y")
     for n, read in enumerate(loops.state):

@@ -12,9 +12,9 @@ primitive needs a rule of its own. What is left are three kinds of loops over an
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterator
 from math import prod
-from typing import Any
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -53,10 +53,17 @@ class Read:
 
     value: int
     places: np.ndarray
+    stored: ClassVar[bool] = True
 
     def moved(self, places: np.ndarray) -> "Read":
         """The same seen through another move: `places` are indices into the loop of this."""
         return Read(self.value, self.places.ravel()[places])
+
+    def reads(self) -> Iterator["Read"]:
+        yield self
+
+    def words(self, printer: Any, axes: Any) -> str:
+        return printer.number(self, axes)
 
     @property
     def affine(self) -> tuple[int, tuple[int, ...]] | None:
@@ -77,10 +84,18 @@ class Apply:
     primitive: str
     inputs: tuple["Apply | Read", ...]
     equation: Equation
+    stored: ClassVar[bool] = False
 
     def moved(self, places: np.ndarray) -> "Apply":
         inputs = tuple(x.moved(places) for x in self.inputs)
         return dataclasses.replace(self, inputs=inputs)
+
+    def reads(self) -> Iterator[Read]:
+        for x in self.inputs:
+            yield from x.reads()
+
+    def words(self, printer: Any, axes: Any) -> str:
+        return printer.apply(self, axes)
 
 
 Expression = Apply | Read
@@ -100,6 +115,15 @@ class Map:
     places: np.ndarray
     expression: Expression
 
+    def reads(self) -> Iterator[int]:
+        yield from (read.value for read in self.expression.reads())
+
+    def lines(self, printer: Any) -> Iterator[str]:
+        return printer.map(self)
+
+    def factors(self, constants: Collection[int]) -> None:
+        """A map is no product."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Reduction:
@@ -117,6 +141,25 @@ class Reduction:
     terms: tuple[Read, ...]
     outer: int
 
+    def reads(self) -> Iterator[int]:
+        yield from (read.value for read in self.terms)
+
+    def lines(self, printer: Any) -> Iterator[str]:
+        return printer.reduction(self)
+
+    def factors(self, constants: Collection[int]) -> tuple[Read, Read] | None:
+        """A vector, without gaps, and the constant matrix that it is multiplied by; if it is so."""
+        if self.how != "sum" or len(self.terms) != 2 or self.terms[0].places.ndim != 2:
+            return None
+        fixed = [term.value in constants for term in self.terms]
+        if self.outer != 1 or sum(fixed) != 1:
+            return None
+        vector, weights = self.terms[fixed.index(False)], self.terms[fixed.index(True)]
+        found = vector.affine
+        together = found is not None and found[1][0] == 0
+        gapless = found is not None and (found[1][1] == 1 or vector.places.shape[1] == 1)
+        return (vector, weights) if together and gapless else None
+
 
 @dataclasses.dataclass(frozen=True)
 class Lookup:
@@ -133,6 +176,15 @@ class Lookup:
     table: int
     places: np.ndarray
     rows: tuple[tuple[Read, int, int], ...]
+
+    def reads(self) -> Iterator[int]:
+        yield from (self.table, *(read.value for read, _, _ in self.rows))
+
+    def lines(self, printer: Any) -> Iterator[str]:
+        return printer.lookup(self)
+
+    def factors(self, constants: Collection[int]) -> None:
+        """A lookup is no product."""
 
 
 Loop = Map | Reduction | Lookup
@@ -214,7 +266,7 @@ class _Lowering:
         state = [self._stored(number) for number in program.next_state]
         y = self._stored(program.y)
         read = {one.value for one in [*state, y]}
-        read |= {number for loop in self.loops for number in values_read(loop)}
+        read |= {number for loop in self.loops for number in loop.reads()}
         constants = {n: x for n, x in self.constants.items() if n in read}
         sizes = [prod(shape) for shape in self.shapes]
         return Loops(program, sizes, self.dtypes, self.loops, state, y, constants)
@@ -258,7 +310,7 @@ class _Lowering:
             )
         numbers = self._own(moved).astype(np.int32)
         out = equation.function(numbers, *(self.program.constants[n] for n in indices))
-        out = out if isinstance(out, list | tuple) else [out]
+        out = out if equation.several else [out]
         for number, places in zip(equation.outputs, out, strict=True):
             source = self.known[moved]
             once = self.uses[moved] == 1 and _is_permutation(places, numbers.size)
@@ -283,10 +335,10 @@ class _Lowering:
     def _stored(self, number: int) -> Read:
         """The value as an array that is computed; an expression that was not is, now."""
         known = self.known[number]
-        if isinstance(known, Apply):
+        if not known.stored:
             self.loops.append(Map(number, self._own(number), known))
             known = self.known[number] = Read(number, self._own(number))
-        return known
+        return cast(Read, known)
 
     def _product(self, equation: Equation) -> None:
         (left, right), (out,) = equation.inputs, equation.outputs
@@ -374,21 +426,3 @@ class _Lowering:
 def _is_permutation(places: Any, size: int) -> bool:
     """Whether every number is read once."""
     return np.array_equal(np.sort(np.asarray(places).ravel()), np.arange(size))
-
-
-def reads_of(expression: Expression) -> Iterable[Read]:
-    """The arrays that an expression reads."""
-    if isinstance(expression, Read):
-        yield expression
-        return
-    for x in expression.inputs:
-        yield from reads_of(x)
-
-
-def values_read(loop: Loop) -> set[int]:
-    """The numbers of the arrays that a loop reads."""
-    if isinstance(loop, Map):
-        return {read.value for read in reads_of(loop.expression)}
-    if isinstance(loop, Reduction):
-        return {read.value for read in loop.terms}
-    return {loop.table, *(read.value for read, _, _ in loop.rows)}

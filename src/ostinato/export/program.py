@@ -42,7 +42,7 @@ CALLS = {
 class Equation(NamedTuple):
     """`outputs = primitive(*inputs, **params)`, where inputs and outputs are numbers of values.
 
-    `function` computes it.
+    `function` computes it, and gives a list if there are `several` outputs.
     """
 
     primitive: str
@@ -50,6 +50,7 @@ class Equation(NamedTuple):
     outputs: tuple[int, ...]
     params: Mapping[str, Any]
     function: Callable[..., Any]
+    several: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -212,7 +213,10 @@ class _Flat:
             return inputs
         outputs = [self.add(out.aval.shape, out.aval.dtype) for out in equation.outvars]
         function = functools.partial(equation.primitive.bind, **params)
-        self.equations.append(Equation(name, tuple(inputs), tuple(outputs), params, function))
+        several = equation.primitive.multiple_results
+        self.equations.append(
+            Equation(name, tuple(inputs), tuple(outputs), params, function, several)
+        )
         return outputs
 
     def _shape(self, number: int) -> jax.ShapeDtypeStruct:

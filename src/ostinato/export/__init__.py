@@ -9,5 +9,6 @@ if TYPE_CHECKING:
     from .javascript import function as function
     from .program import Program as Program
     from .program import trace as trace
+    from .run_export import export_run as export_run
 
 __getattr__, __dir__, __all__ = attach(__name__)

@@ -154,7 +154,8 @@ class Lines(Chart):
                     colour=shade,
                     entry=entry,
                     dash="dot" if one.dashed else "solid",
-                    marks=len(one.x) <= MARKED and not one.dashed,
+                    marks=self.places is not None or (len(one.x) <= MARKED and not one.dashed),
+                    width=Line.width if self.places is None else 0,
                     told=None if one.group is None else one.name,
                 )
             )

@@ -20,6 +20,7 @@ TABLES = (".csv", ".tsv", ".parquet", ".pq")
 
 FORECASTING = (  # settings of the task series that labelled sequences do not have
     *("horizon", "quantiles", "season", "known", "static", "words"),
+    *("time", "gaps", "duplicates", "calendar"),
     *("conformal", "coverage", "carry", "washout"),
 )
 

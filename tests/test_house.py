@@ -35,6 +35,7 @@ FLOORS = [
     "report",
     "contrast",
     "experiments",
+    "export",
     "studio",
     "cli",
 ]

@@ -160,6 +160,10 @@ def test_what_is_wrong_is_one_line(name):
 def test_wrong_sets_of_texts_are_refused():
     with pytest.raises(BadInput, match="the label 'new' is not one of big, old"):
         label_sets(["big", "big,new"], ["big", "old"])
+    with pytest.raises(BadInput, match="labels of text 1 have an empty label: 'big,,new'"):
+        label_sets(["big", "big,,new"], None)
+    with pytest.raises(BadInput, match="labels of text 0 have a label twice: 'big,big'"):
+        label_sets(["big, big"], None)
     with pytest.raises(BadInput, match="look the same"):
         label_sets(["caf\u00e9", "cafe\u0301"], None)
     with pytest.raises(BadInput, match="2 to 1000 different labels, got 1"):

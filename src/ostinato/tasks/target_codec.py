@@ -11,6 +11,7 @@ import numpy as np
 from ..data.artefact_checks import kept_object
 from ..data.scaling import Scaler, check_complete
 from ..errors import BadInput
+from ..settings import shown
 from .losses import BinaryCrossEntropy, CrossEntropy, Loss, SquaredError
 from .metrics import (
     F1,
@@ -186,7 +187,12 @@ def label_sets(cells: Iterable[str], known: Sequence[Any] | None) -> tuple[np.nd
         >>> names, rows.tolist()
         (['big', 'new'], [[1, 1], [0, 0], [1, 0]])
     """
-    sets = [{part.strip() for part in cell.split(",")} - {""} for cell in cells]
+    lists = [[part.strip() for part in cell.split(",")] if cell.strip() else [] for cell in cells]
+    for number, some in enumerate(lists):
+        if "" in some or len(set(some)) < len(some):
+            what = "an empty label" if "" in some else "a label twice"
+            raise BadInput(f"the labels of text {number} have {what}: {shown(','.join(some))}")
+    sets = [*map(set, lists)]
     names = sorted(set().union(*sets)) if known is None else [*map(str, known)]
     _check_alike(np.array(names, object))
     places = {name: n for n, name in enumerate(names)}

@@ -121,6 +121,7 @@ class Task(abc.ABC):
             `Network`. See `runs/network/models.py`.
         recipe: settings of a network and a learner that learn the task, by name. A configuration
             takes them where it names no cell, and its own before them.
+        drawn_settings: the settings that only data have that are drawn here, not read from a file.
         Settings: a dataclass of the settings that a configuration can change; see
             `ostinato.settings`. The constructor takes them by name.
         settings: an instance of `Settings`.
@@ -142,6 +143,7 @@ class Task(abc.ABC):
     pictured: str = "Where the network looks"
     model: Mapping[str, Any] | None = None
     recipe: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+    drawn_settings: ClassVar[tuple[str, ...]] = ()
     settings: Any
     seed: int
 

@@ -10,6 +10,7 @@ import pytest
 
 from ostinato.files import locked
 from ostinato.runs import Config
+from ostinato.runs.folder.labels import Labels
 from ostinato.runs.folder.listing import listed, run_folders
 
 
@@ -102,6 +103,20 @@ def test_filters_and_order(ostinato, folder):
 def test_the_table_is_for_people(ostinato, folder):
     code, out, _ = ostinato("runs", folder, "--filter", "cell=lstm")
     assert code == 0 and "diverged" in out and "2.5" in out and "lstm" in out
+
+
+def test_names_tags_and_the_archive(ostinato, folder):
+    Labels("Our best", ("paper", "v2")).write(folder / "a")
+    Labels(archived=True).write(folder / "b")
+    assert names(ostinato, folder, "--filter", "tag=paper") == ["a"]
+    assert "b" not in names(ostinato, folder) and "b" in names(ostinato, folder, "--archived")
+    code, out, _ = ostinato("runs", folder, "--filter", "tag=v2")
+    assert code == 0 and "Our best #paper" in out and "1 archived, listed with --archived" in out
+    code, out, _ = ostinato("runs", folder, "--json", "--filter", "tag=v2")
+    assert json.loads(out)[0]["title"] == "Our best" and json.loads(out)[0]["tags"] == [
+        "paper",
+        "v2",
+    ]
 
 
 def test_a_run_that_is_trained_now(folder):

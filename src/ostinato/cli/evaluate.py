@@ -15,7 +15,10 @@ from ..progress import Report, each
 from ..runs import Run, open_run
 from ..runs.analysis import evaluation
 from ..tasks import Task
+from ..tasks.confusion import Confusion, confusion
 from ..tasks.metrics import perplexity
+from ..tasks.series.backtest import backtest as run_backtest
+from ..tasks.series.hindcasts import hindcasts
 from .arguments import Json, RunFolder, check_seed, path
 from .output import answer
 from .progress import progress
@@ -61,14 +64,25 @@ def evaluate(
         Option(help="generate so many texts, and show the fail rate of each", show_default="1"),
     ] = None,
     seed: Annotated[int, Option(help="random seed of the generated text")] = 0,
+    backtest: Annotated[
+        int | None,
+        Option(help="forecasts: also from so many origins in the test part", show_default="none"),
+    ] = None,
+    yardsticks: Annotated[
+        str | None,
+        Option(help="with --backtest: ets, theta or both, ets,theta", show_default="none"),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Measure a trained network: bits per character, perplexity, spelling, or its task's metric.
+    """Measure a trained network: bits per character, perplexity, spelling, or its task's metrics.
+
+    Of forecasts the errors and the coverage of intervals are shown by step ahead and by series.
 
     Examples:
         ostinato evaluate runs/text-lstm-1 --part test --dynamic
         ostinato evaluate runs/text-lstm-1 other.txt --words /usr/share/dict/words
         ostinato evaluate runs/text-lstm-1 --texts 10 --samples 1000
+        ostinato evaluate runs/series-lstm-1 --backtest 10 --yardsticks ets,theta
     """
     if part not in (None, "valid", "test"):
         raise BadInput(f"--part must be valid or test, got {part}")
@@ -85,6 +99,12 @@ def evaluate(
         raise BadInput("--texts generates texts; leave it out with --samples 0")
     if file is not None and part is not None:
         raise BadInput("--part is for the run's own data; give either --part or a file")
+    if yardsticks is not None and backtest is None:
+        raise BadInput("--yardsticks are fitted at the origins of a backtest; add --backtest 10")
+    if backtest is not None and backtest < 1:
+        raise BadInput(f"--backtest must be at least 1, got {backtest}")
+    if backtest is not None and part is not None:
+        raise BadInput("--backtest has its origins in the test part; leave out --part")
     check_seed(seed)
     many = 1 if texts is None else texts
     check_seed(seed + many - 1)
@@ -103,13 +123,14 @@ def evaluate(
                     )
         if words is not None:
             check_file(words, "list of words")
-        where = part or "valid"
+        where = part or ("valid" if backtest is None else "test")
         report(0, None, "reading the data and the network")
         task = trained.task() if file is None else trained.task_on(file)
         step, network = trained.saved()
         result: dict[str, Any] = {"run": str(run), "step": step}
         result["on"] = where if file is None else str(file)
         result |= _measured(trained, network, task, where, report, own=file is None)
+        result |= _forecasts(network, task, where, backtest, yardsticks, report)
         if dynamic:
             result["dynamic"] = _dynamic(network, task, where, rate, report)
         if trained.vocabulary is not None and count:
@@ -130,6 +151,7 @@ def _measured(
     ]
     values = evaluation.all_metrics(run, network, task, part, report, len(predicted))
     value = values.pop(task.metric.name)
+    found = confusion(network, task, part)
     return {
         "metric": task.metric.name,
         "value": _finite(value),
@@ -138,7 +160,31 @@ def _measured(
         "yardsticks": task.yardsticks(part),
         "metrics": {name: _or_none(value) for name, value in values.items()},
         "predicted": sum(predicted),
+        **({} if found is None else {"confusion": found.as_json()}),
     }
+
+
+def _forecasts(
+    network: Model,
+    task: Task,
+    part: str,
+    origins: int | None,
+    yardsticks: str | None,
+    report: Report,
+) -> dict:
+    """What is known of forecasts alone: by step ahead, by series and from several origins."""
+    series = task.forecasting()
+    if series is None:
+        if origins is not None:
+            raise BadInput(f"--backtest is for forecasts; this run was trained on {task.name}")
+        return {}
+    made = hindcasts(network, series, part)
+    each_series = {str(n): values for n, values in made.by_series().items()}
+    result: dict[str, Any] = {"forecasts": {"by_step": made.by_step(), "by_series": each_series}}
+    if origins is not None:
+        made_then = run_backtest(network, series, origins, yardsticks or (), report)
+        result["backtest"] = made_then.as_json()
+    return result
 
 
 def _dynamic(network: Model, task: Task, part: str, rate: float | None, report: Report) -> dict:
@@ -203,5 +249,68 @@ def _show(result: dict) -> None:
     if rates := [rate for rate in result.get("text_fail_rates", []) if rate is not None]:
         each_text = f"median {np.median(rates):.2%}, from {min(rates):.2%} to {max(rates):.2%}"
         lines.append(f"word fail rate by text: {each_text}")
+    if forecasts := result.get("forecasts"):
+        if len(forecasts["by_step"]) > 1:
+            ahead = {str(n): x for n, x in enumerate(forecasts["by_step"], 1)}
+            lines += _table("steps ahead", ahead)
+        if len(forecasts["by_series"]) > 1:
+            lines += _table("series, the worst first", _worst_first(forecasts["by_series"]))
+    if then := result.get("backtest"):
+        origins = {_place(one): one["metrics"] for one in then["origins"]}
+        lines += _table(f"forecast from step, {then['note']}", origins)
+        lines += _table("all origins", {"this run": then["overall"], **then["yardsticks"]})
+        if then["left_out"]:
+            few = ", ".join(map(str, then["left_out"][:ROWS]))
+            lines.append(f"left out, because too short for so many origins: series {few}")
+    if classes := result.get("confusion"):
+        counts = np.array(classes["counts"])
+        lines += Confusion(tuple(classes["classes"]), counts).lines()
     for line in lines:
         print(line)
+
+
+ROWS = 20  # of a table, at most; JSON has all of them
+
+
+def _table(title: str, rows: dict[str, dict]) -> list[str]:
+    """A table of metrics as lines, with a row for each name; many rows are thinned out."""
+    short = {row: {_head(name): x for name, x in metrics.items()} for row, metrics in rows.items()}
+    heads = [*dict.fromkeys(head for metrics in short.values() for head in metrics)]
+    heads = [head for head in heads if any(x.get(head) is not None for x in short.values())]
+    places = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), ROWS)).astype(int))
+    body = [[row, *(_short(x.get(head)) for head in heads)] for row, x in short.items()]
+    cells = [["", *heads], *(body[n] for n in places)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    more = "" if len(rows) <= ROWS else f" ({len(places)} of {len(rows)}; --json has all)"
+    lines = [f"{title}{more}:"]
+    for first, *others in cells:
+        right = (x.rjust(width) for x, width in zip(others, widths[1:], strict=True))
+        lines.append("  ".join(["", first.ljust(widths[0]), *right]))
+    return lines
+
+
+def _head(metric: str) -> str:
+    """A metric as the head of a narrow column."""
+    for long, short in (("mean absolute error", "MAE"), (" of the", ""), (" calibrated", "")):
+        metric = metric.replace(long, short)
+    return metric.removesuffix(" interval")
+
+
+def _short(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4g}"
+
+
+def _worst_first(series: dict[str, dict]) -> dict[str, dict]:
+    """The series by falling MASE, or where it is unknown by falling absolute error."""
+
+    def badness(pair: tuple[str, dict]) -> float:
+        error = pair[1]["MASE"] if pair[1]["MASE"] is not None else pair[1]["mean absolute error"]
+        return -math.inf if error is None else error
+
+    return dict(sorted(series.items(), key=badness, reverse=True))
+
+
+def _place(origin: dict) -> str:
+    """Where the forecasts of an origin begin: the first step, or the range over all series."""
+    first, last = min(origin["first"]), max(origin["first"])
+    return f"{first:,}" if first == last else f"{first:,} to {last:,}"

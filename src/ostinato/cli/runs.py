@@ -30,12 +30,14 @@ def runs(
     sort: Annotated[
         str | None, Option(help=f"sort by a column: {', '.join(COLUMNS)}", show_default="run")
     ] = None,
+    archived: Annotated[bool, Option("--archived", help="list archived runs too")] = False,
     as_json: Json = False,
 ) -> None:
     """List run folders: what was trained, how far, how well, and how it ended.
 
-    A filter is a column or any setting of a run; several filters must all hold. A folder that is
-    not a complete run is listed with what is wrong with it.
+    A filter is a column, a tag or any setting of a run; several filters must all hold. A folder
+    that is not a complete run is listed with what is wrong with it. Names, tags, notes and the
+    archive are those that `ostinato studio` keeps in a run folder.
 
     Examples:
         ostinato runs
@@ -46,15 +48,22 @@ def runs(
     if sort is not None and sort not in COLUMNS:
         raise BadInput(f"--sort must be one of {', '.join(COLUMNS)}; got {sort}")
     wanted = [_filter(words) for words in filters or []]
-    listed_runs = [listed(one) for one in run_folders(folder)]
+    present = [listed(one) for one in run_folders(folder)]
+    listed_runs = [one for one in present if archived or not one.labels.archived]
     for name, _ in wanted:
         if listed_runs and not any(_has(one, name) for one in listed_runs):
             raise BadInput(f"--filter {name}: no run has a setting or column of that name")
     shown = [one for one in listed_runs if all(_matches(one, *pair) for pair in wanted)]
     if sort is not None:
         shown.sort(key=lambda one: _order(getattr(one, sort)))
-    rows = [{k: v for k, v in dataclasses.asdict(one).items() if k != "settings"} for one in shown]
-    answer(rows, lambda: _show(shown, len(listed_runs), folder), as_json)
+    hidden = len(present) - len(listed_runs)
+    answer([*map(_row, shown)], lambda: _show(shown, len(listed_runs), folder, hidden), as_json)
+
+
+def _row(one: Listed) -> dict[str, Any]:
+    row = dataclasses.asdict(one)
+    labels = row.pop("labels")
+    return {name: value for name, value in row.items() if name != "settings"} | labels
 
 
 def _filter(words: str) -> tuple[str, str]:
@@ -65,10 +74,12 @@ def _filter(words: str) -> tuple[str, str]:
 
 
 def _has(one: Listed, name: str) -> bool:
-    return name in COLUMNS or name in one.settings
+    return name in (*COLUMNS, "tag") or name in one.settings
 
 
 def _matches(one: Listed, name: str, value: str) -> bool:
+    if name == "tag":
+        return value in one.labels.tags
     if name in COLUMNS:
         own = getattr(one, name)
         if name == "state":
@@ -99,10 +110,12 @@ def _order(value: Any) -> tuple[bool, Any]:
     return value is None, value if value is not None else 0
 
 
-def _show(shown: list[Listed], count: int, folder: Path) -> None:
+def _show(shown: list[Listed], count: int, folder: Path, hidden: int) -> None:
     console = Console(highlight=False)
+    words = f"{hidden} archived, listed with --archived" if hidden else ""
     if not shown:
-        console.print(f"no runs in {folder}" if not count else f"none of {count} runs matches")
+        nothing = f"no runs in {folder}" if not count else f"none of {count} runs matches"
+        console.print(f"{nothing} ({words})" if words else nothing)
         return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in COLUMNS:
@@ -111,9 +124,17 @@ def _show(shown: list[Listed], count: int, folder: Path) -> None:
         table.add_column(name, justify=justify, overflow="fold", no_wrap=name in NEVER_BROKEN)
     for one in shown:
         best = "" if one.best is None else f"{one.best:.4g}"
-        cells = [one.run, one.task or "", one.cell or "", one.learner or ""]
+        cells = [_named(one), one.task or "", one.cell or "", one.learner or ""]
         cells += ["" if one.parameters is None else f"{one.parameters:,}"]
         cells += ["" if one.steps is None else f"{one.steps:,}", best, one.state]
         cells += ["" if one.seconds is None else f"{one.seconds:.0f}"]
         table.add_row(*map(Text, cells))
     console.print(table)
+    if words:
+        console.print(words)
+
+
+def _named(one: Listed) -> str:
+    """The folder of a run, and under it its name and its tags."""
+    words = [one.labels.title, *(f"#{tag}" for tag in one.labels.tags)]
+    return "\n".join(filter(None, [one.run, " ".join(filter(None, words))]))

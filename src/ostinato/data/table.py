@@ -1,8 +1,10 @@
-"""Tables: columns with names, from a CSV or a Parquet file."""
+"""Tables: columns with names, from a file or a data frame; what is wrong in them, in one line."""
 
 import dataclasses
 import re
+import shlex
 import unicodedata
+from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
 from pathlib import Path
@@ -10,12 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import BadInput, NeedsExtra
+from ..errors import BadInput
 from ..settings import shown
-from .files import check_unpacked
 
 MISSING = ("", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "?")
-FLOAT64 = 8  # bytes
 TIMES = (  # names of columns that say when a row was, from the coarse to the fine
     *("year", "quarter", "qtr", "month", "week", "day", "date", "ds", "datetime", "timestamp"),
     *("time", "hour", "hr", "minute", "second", "sec"),
@@ -37,6 +37,11 @@ def time_word(name: str) -> str:
     return re.sub(r"[\s_-]", "", name).lower()
 
 
+NO_NUMBER = " is not a number"
+SHOWN, LISTED = 5, 12  # rows and columns that a message names
+MAX_WORDS = 50  # more different words than these are not kinds of something, but a text
+
+
 class Fault(NamedTuple):
     """Why a column cannot be read as numbers.
 
@@ -44,36 +49,46 @@ class Fault(NamedTuple):
         where: `line 3`, or `lines 3 and 4`.
         what: what is wrong there.
         numbers: whether the column is one of numbers all the same, and so not one of labels.
+        words: how many different words it has; 0 if most of its cells are numbers.
     """
 
     where: str
     what: str
     numbers: bool = False
+    words: int = 0
 
     @classmethod
-    def of_cell(cls, line: int, cell: str, numbers: bool = False) -> "Fault":
-        return cls(f"line {line}", f"{shown(cell)} is not a number", numbers)
+    def of_cell(cls, where: str, cell: str, numbers: bool = False, words: int = 0) -> "Fault":
+        return cls(where, f"{shown(cell)}{NO_NUMBER}", numbers, words)
+
+    @property
+    def brief(self) -> str:
+        """What is wrong, where others have the same fault."""
+        return self.what.removesuffix(NO_NUMBER).partition("; ")[0]
 
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """The columns of a file.
+    """The columns of a file or of a data frame.
 
     Attributes:
-        path: the file, for messages.
+        path: the file, for messages; words for what is no file.
         names: of the columns, in the file's order.
         numbers: `(rows,)` in float64 for every column of numbers, NaN where one is missing.
         texts: the cells of the columns that were asked for as text, and of times.
         faults: for every column that cannot be read as numbers, why.
-        lines: the line of each row in the file, for messages.
+        lines: the line of each row in the file, or its number in a frame, for messages.
+        times: the columns that are kept as times, which a CSV file has none of: datetime64 in
+            microseconds, NaT where one is missing, and the zone, with which they are in UTC.
     """
 
-    path: Path
+    path: Path | str
     names: list[str]
     numbers: dict[str, np.ndarray]
     texts: dict[str, np.ndarray]
     faults: dict[str, Fault]
     lines: np.ndarray
+    times: dict[str, tuple[np.ndarray, str | None]] = dataclasses.field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -83,6 +98,28 @@ class Table:
     def _known(self) -> frozenset[str]:
         return frozenset(self.names)
 
+    @property
+    def of_file(self) -> bool:
+        """Whether it is from a file, whose rows are lines and whose options begin with dashes."""
+        return not isinstance(self.path, str)
+
+    def where(self, rows: Any) -> str:
+        """The table and some of its rows, for messages: `x.csv, lines 3 and 4`."""
+        return f"{self.path}, {self.place(rows)}"
+
+    def place(self, rows: Any) -> str:
+        """Some rows, for messages: `line 3`, or `rows 2 and 3` of a frame."""
+        lines = [str(line) for line in self.lines[np.atleast_1d(rows)[:SHOWN]]]
+        more = f" (and {np.size(rows) - SHOWN} more)" if np.size(rows) > SHOWN else ""
+        unit = ("line" if self.of_file else "row") + ("s" if len(lines) > 1 else "")
+        last = f" and {lines[-1]}" if len(lines) > 1 else ""
+        return f"{unit} {', '.join(lines[:-1] or lines)}{last}{more}"
+
+    def option(self, name: str, *values: str) -> str:
+        """An option to paste: `--ignore a,b` for a file, `ignore="a,b"` in Python."""
+        words = ",".join(values)
+        return f"--{name} {shlex.quote(words)}" if self.of_file else f'{name}="{words}"'
+
     def check(self, name: str) -> str:
         """The name, if the table has such a column."""
         if name not in self._known:
@@ -90,18 +127,53 @@ class Table:
             raise BadInput(f"{self.path} has no column {shown(name)}; it has {known}")
         return name
 
-    def matrix(self, names: list[str]) -> np.ndarray:
-        """Some columns side by side, `(rows, columns)`; refused where one is not numbers."""
-        for name in names:
-            if self.check(name) in self.faults:
-                fault = self.faults[name]
-                raise BadInput(
-                    f"{self.path}, {fault.where}, column {shown(name)}: {fault.what}; "
-                    "leave the column out with ignore, or name those to read with columns"
-                )
+    def matrix(
+        self, names: list[str], ignored: Sequence[str] = (), words: Sequence[str] | None = None
+    ) -> np.ndarray:
+        """Some columns side by side, `(rows, columns)`; refused where some are not numbers.
+
+        Args:
+            names: the columns.
+            ignored, words: the columns that are left out or read as words already, for the options
+                that a message proposes; `None` if words cannot be read.
+        """
+        wrong = [name for name in names if self.check(name) in self.faults]
+        if wrong:
+            raise BadInput(self._unusable(wrong, [*ignored], words))
         if not names:
             raise BadInput(f"{self.path}: no column is left to read")
         return np.stack([self.numbers[name] for name in names], axis=1)
+
+    def _unusable(self, names: list[str], ignored: list[str], words: Sequence[str] | None) -> str:
+        """What is wrong with some columns, and the options with which the others can be read."""
+        faults = {name: self.faults[name] for name in names}
+        damaged = [name for name, fault in faults.items() if fault.words == 0]
+        kinds = [name for name in names if words is not None and self._is_of_words(faults[name])]
+        rest = [name for name in names if name not in {*damaged, *kinds}]
+        as_words = self.option("words", *(words or ()), *kinds)
+        if len(names) == 1:
+            fault, ignore = faults[names[0]], self.option("ignore", *ignored, *names)
+            other = f", or learn its words with {as_words}" if kinds else ""
+            other = ", or mend it" if damaged else other
+            return (
+                f"{self.path}, {fault.where}, column {shown(names[0])}: {fault.what}; leave the "
+                f"column out with {ignore}{other}"
+            )
+        each = [f"{shown(n)} ({faults[n].where}: {faults[n].brief})" for n in names[:LISTED]]
+        more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+        options = [self.option("ignore", *ignored, *rest)] if rest else []
+        options += [as_words] if kinds else []
+        advice = f"give {' '.join(options)}" if options else ""
+        if damaged:
+            mend = f"mend {', '.join(map(shown, damaged[:LISTED]))}"
+            advice += f", and {mend}" if options else f"{mend}, or leave them out with ignore"
+        return (
+            f"{self.path}: {len(names)} columns are not numbers: {', '.join(each)}{more}; {advice}"
+        )
+
+    def _is_of_words(self, fault: Fault) -> bool:
+        """Whether a column has few different words, each of them in more than one row."""
+        return 0 < fault.words <= min(MAX_WORDS, self.rows // 2)
 
     def labels(self, name: str, missing: str = "refuse") -> np.ndarray:
         """A column that was read as text: numbers if it has nothing else, else text.
@@ -194,57 +266,3 @@ def first_twice(names: list[str]) -> str | None:
             return name
         seen.add(name)
     return None
-
-
-def read_parquet(path: Path, text: tuple[str, ...]) -> Table:
-    """The columns of a Parquet file; see `read_table`."""
-    try:
-        import pyarrow.parquet
-    except ImportError:
-        raise NeedsExtra(f"reading {path}", "pyarrow", "parquet") from None
-    try:
-        about = pyarrow.parquet.read_metadata(path)
-        check_unpacked(path, about.num_rows * about.num_columns * FLOAT64)
-        content = pyarrow.parquet.read_table(path)
-    except BadInput:
-        raise
-    except (OSError, ValueError, pyarrow.ArrowException) as error:
-        words = str(error).strip().splitlines()
-        raise BadInput(
-            f"{path} cannot be read as Parquet: {words[0] if words else error}"
-        ) from None
-    names = [str(name) for name in content.column_names]
-    if twice := first_twice(names):
-        raise BadInput(f"{path}: two columns are called {shown(twice)}")
-    if not content.num_rows:
-        raise BadInput(f"{path} has no rows")
-    table = Table(path, names, {}, {}, {}, np.arange(1, content.num_rows + 1))
-    for name, column in zip(names, content.columns, strict=True):
-        _add(table, name, column, text)
-    return table
-
-
-def _add(table: Table, name: str, column: Any, text: tuple[str, ...]) -> None:
-    """One column of a Parquet file."""
-    import pyarrow
-    import pyarrow.types as types
-
-    kind = column.type
-    if name in text or is_time(name):
-        when = types.is_timestamp(kind)  # without its zone, which Python may not know
-        cells = (column.cast(pyarrow.timestamp("us"), safe=False) if when else column).to_pylist()
-        table.texts[name] = np.array(["" if x is None else str(x) for x in cells], object)
-    if types.is_boolean(kind):
-        column = column.cast("int8")
-    elif types.is_decimal(kind):
-        column = column.cast("string")  # from its digits; Arrow's own cast is off by a last bit
-    elif not (types.is_integer(kind) or types.is_floating(kind)):
-        table.faults[name] = Fault.of_cell(1, f"{column[0].as_py()}")
-        return
-    # Not safe: whole numbers above 2**53 are rounded, as those of a CSV file are.
-    values = np.array(column.cast("float64", safe=False).to_numpy(), float)
-    infinite = np.flatnonzero(np.isinf(values))
-    if infinite.size:
-        table.faults[name] = Fault.of_cell(int(infinite[0]) + 1, "inf", numbers=True)
-        return
-    table.numbers[name] = values

@@ -16,7 +16,9 @@ from ..runs import Config, Run, Saved
 from ..runs.folder.events import Divergence, Train, Valid, ending, logged_steps, opens
 from ..tasks import Task
 from ..wiring import Network
+from .coverage_charts import trust
 from .network_charts import (
+    confusions,
     gates,
     gradient_now,
     gradient_profiles,
@@ -29,7 +31,7 @@ from .network_charts import (
 )
 from .page import Page, Sample, Section, Table, charts_of, html
 from .pictures import write_picture
-from .series_charts import can_forecast, forecasts, place_of
+from .series_charts import all_forecasts, can_forecast
 from .subject import RunCourse, Subject, course, subject
 from .training_charts import Course, gradient_maps, losses, memory_over_training, steps_taken
 from .turing_charts import heads_and_memory
@@ -142,7 +144,8 @@ def sections_of(course: RunCourse, report: Report = silent) -> list[Section]:
         pictures = pictures_of(course)
         if can_forecast(course.task):
             report(0, None, "charts: the forecast")
-            ahead = forecasts(Saved(course.step, course.whole), course.task, place_of(course.task))
+            ahead = all_forecasts(Saved(course.step, course.whole), course.task)
+            ahead += trust(course.whole, course.task)
     sections = [
         Section("Learning", losses(course)),
         Section("Where the gradient goes", maps),
@@ -161,6 +164,7 @@ def pictures_of(subject: Subject) -> list[Section]:
         inside.append(units_over_time(subject))
     seen = [*looks(subject), *heads_and_memory(subject)]
     sections = [
+        Section("What is taken for what", confusions(subject)),
         Section(subject.task.pictured, seen),
         Section("Inside the network", inside),
     ]

@@ -5,10 +5,14 @@ from typing import TYPE_CHECKING
 from .._lazy import attach
 
 if TYPE_CHECKING:
+    from .analysis.answers import Answers as Answers
+    from .analysis.answers import Classified as Classified
     from .analysis.evaluation import dynamic_evaluate as dynamic_evaluate
     from .analysis.evaluation import evaluate as evaluate
     from .analysis.evaluation import evaluate_network as evaluate_network
     from .analysis.examination import examine as examine
+    from .analysis.forecasts import backtest_run as backtest_run
+    from .analysis.forecasts import forecast_scores as forecast_scores
     from .analysis.inside import Inside as Inside
     from .analysis.inside import look_inside as look_inside
     from .analysis.playing import play_run as play_run

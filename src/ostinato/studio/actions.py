@@ -61,10 +61,14 @@ class Jobs:
         code = job.process.poll()
         return {"ended": code is not None, "code": code, "words": _last_line(job.printed)}
 
-    def _begin(self, name: str, options: list[str]) -> None:
-        before = self._jobs.get(name)
-        if before is not None and before.process.poll() is None:
+    def check_idle(self, name: str) -> None:
+        """Refuse a run that this server trains, also before its process has locked the folder."""
+        job = self._jobs.get(name)
+        if job is not None and job.process.poll() is None:
             raise BadInput(f"{name} is training already")
+
+    def _begin(self, name: str, options: list[str]) -> None:
+        self.check_idle(name)
         ended = [key for key, job in self._jobs.items() if job.process.poll() is not None]
         for key in ended[: max(0, len(self._jobs) - MAX)]:
             self._jobs.pop(key)

@@ -7,11 +7,12 @@ import string
 from collections.abc import AsyncIterator, Callable
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from weakref import WeakValueDictionary
 
 import msgspec
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -19,10 +20,12 @@ from starlette.routing import Route
 from ..errors import BadInput
 from ..files import is_locked, next_folder
 from ..runs.folder.digest import Digest
+from . import tidying
 from .actions import Jobs, check_plain
+from .browse import Files
 from .folder import Digests, Folder, NoRun
 from .follow import Follower
-from .views import chart_view, compare_view, run_view
+from .views import chart_view, compare_view, has_checkpoint, pages_of, run_view
 from .work import Worker
 
 PAGES = {
@@ -45,10 +48,11 @@ class Studio:
 
     Args:
         path: the folder with the runs.
+        data: the folder whose files can be chosen; that of the runs if it is not given.
     """
 
-    def __init__(self, path: Path):
-        self.folder = Folder(path)
+    def __init__(self, path: Path, data: Path | None = None):
+        self.folder, self.files = Folder(path), Files(path if data is None else data)
         self.digests, self.follower = Digests(), Follower()
         self.jobs = Jobs(self.folder)
         self.measuring, self.claiming, self.looking = Worker(), Worker(), Worker()
@@ -71,6 +75,10 @@ class Studio:
             "job": self.job,
             "forecast": self.forecast,
             "pictures": self.pictures,
+            "trash": self.trash,
+            "pages": self.pages,
+            "files": self.list_files,
+            "preview": self.preview,
         }
         routes += [Route(f"/api/{name}", as_json(call)) for name, call in asked.items()]
         changing: dict[str, Callable] = {
@@ -79,6 +87,10 @@ class Studio:
             "resume": self.resume,
             "verify": self.verify,
             "inside": self.inside,
+            "label": self.label,
+            "move": self.move,
+            "delete": self.delete,
+            "restore": self.restore,
         }
         routes += [
             Route(f"/api/{name}", as_json(call), methods=["POST"])
@@ -93,16 +105,24 @@ class Studio:
             for worker in (self.measuring, self.claiming, self.looking):
                 worker.end()
 
-        return Starlette(routes=routes, lifespan=lifespan)
+        wrong: Any = {404: self.lost, 405: self.lost}
+        return Starlette(routes=routes, lifespan=lifespan, exception_handlers=wrong)
 
     def _run(self, request: Request) -> Path:
         """The folder of the run that a query names."""
         return self.folder.find(request.query_params.get("name", ""))
 
     async def page(self, request: Request) -> Response:
-        script, title = PAGES[request.url.path]
-        words = string.Template(_part("frame.html")).substitute(script=script, title=title)
-        return HTMLResponse(words, headers={"cache-control": "no-store"})
+        return _page(*PAGES[request.url.path])
+
+    async def lost(self, request: Request, error: Exception) -> Response:
+        """An address that is none: a page for a reader, and one line for a script."""
+        status = cast(HTTPException, error).status_code
+        if status == 405:
+            return PlainTextResponse(f"{request.method} is not how this is asked\n", status)
+        if request.url.path.startswith(("/api/", "/static/")):
+            return PlainTextResponse("there is nothing at this address\n", status)
+        return _page("lost", "Nothing here", status)
 
     async def static(self, request: Request) -> Response:
         name = request.path_params["name"]
@@ -122,10 +142,11 @@ class Studio:
     async def runs(self, request: Request) -> Any:
         """All runs; nothing but a note if they are as the page has them already."""
         rows = await asyncio.to_thread(self.folder.rows)
-        mark = hashlib.sha256(msgspec.json.encode(rows)).hexdigest()[:16]
+        shown = {"runs": rows, "trash": tidying.count_trashed(self.folder)}
+        mark = hashlib.sha256(msgspec.json.encode(shown)).hexdigest()[:16]
         if request.query_params.get("mark") == mark:
             return {"same": True}
-        return {"folder": str(self.folder.path), "runs": rows, "mark": mark}
+        return {"folder": str(self.folder.path), **shown, "mark": mark}
 
     async def run(self, request: Request) -> Any:
         """A run; with `sample=1`, a long log that is not known yet is only sampled."""
@@ -139,6 +160,11 @@ class Studio:
         async with self._turn(path):
             digest = await self._digest(path)
             return await asyncio.to_thread(run_view, row, digest) | job
+
+    async def pages(self, request: Request) -> Any:
+        """The pages on which this run has something to show."""
+        row = await asyncio.to_thread(self.folder.row, request.query_params.get("name", ""))
+        return {"pages": pages_of(row, has_checkpoint(self.folder.find(row.name)))}
 
     async def chart(self, request: Request) -> Any:
         path = self._run(request)
@@ -191,12 +217,24 @@ class Studio:
         path = self._run(request)
         folder = path / "checkpoints"
         names = sorted(x.name for x in folder.iterdir()) if folder.is_dir() else []
-        key = f"{path}:{names[-1:]}:{is_locked(path)}"
+        which = path.stat().st_ino  # another run may have this name by now
+        key = f"{path}:{which}:{names[-1:]}:{is_locked(path)}"
         asked = {"do": "findings", "path": str(path)}
         return {"findings": await self._known(key, self.measuring, 300.0, **asked)}
 
     async def form(self, request: Request) -> Any:
         return await self._known("form", self.measuring, do="form")
+
+    async def list_files(self, request: Request) -> Any:
+        """The data files of a folder; see `browse`."""
+        folder, match = (request.query_params.get(key, "") for key in ("folder", "match"))
+        return await asyncio.to_thread(self.files.listing, folder, match)
+
+    async def preview(self, request: Request) -> Any:
+        """The beginning of a data file; see `preview`."""
+        path = self.files.find(request.query_params.get("file", ""))
+        shown = await self.measuring.ask(60.0, do="preview", path=str(path))
+        return shown | {"given": self.files.given(path)}
 
     async def claims(self, request: Request) -> Any:
         claims = await self._known("claims", self.claiming, do="claims")
@@ -277,6 +315,30 @@ class Studio:
         self.jobs.resume(str(sent.get("name")), steps)
         return {}
 
+    async def label(self, request: Request) -> Any:
+        sent = await _sent(request)
+        name, labels = str(sent.get("name")), sent.get("labels")
+        return await asyncio.to_thread(tidying.label, self.folder, name, labels)
+
+    async def move(self, request: Request) -> Any:
+        sent = await _sent(request)
+        name, to = str(sent.get("name")), str(sent.get("to") or "")
+        self.jobs.check_idle(name)
+        await asyncio.to_thread(tidying.move, self.folder, name, to)
+        return {"name": to}
+
+    async def delete(self, request: Request) -> Any:
+        name = str((await _sent(request)).get("name"))
+        self.jobs.check_idle(name)
+        return {"kept": await asyncio.to_thread(tidying.delete, self.folder, name)}
+
+    async def restore(self, request: Request) -> Any:
+        kept = str((await _sent(request)).get("kept"))
+        return {"name": await asyncio.to_thread(tidying.restore, self.folder, kept)}
+
+    async def trash(self, request: Request) -> Any:
+        return {"trash": await asyncio.to_thread(tidying.trashed, self.folder)}
+
     async def job(self, request: Request) -> Any:
         name = request.query_params.get("name", "")
         return {"job": self.jobs.state(name), "there": self.folder.has(name)}
@@ -342,6 +404,11 @@ def _whole(request: Request, key: str) -> int | None:
     if not words.isascii() or not words.isdecimal() or len(words) > 15:
         raise BadInput(f"{key} must be a whole number from 0, got {words:.40}")
     return int(words)
+
+
+def _page(script: str, title: str, status: int = 200) -> Response:
+    words = string.Template(_part("frame.html")).substitute(script=script, title=title)
+    return HTMLResponse(words, status, headers={"cache-control": "no-store"})
 
 
 def _part(name: str) -> str:

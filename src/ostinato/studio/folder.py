@@ -12,6 +12,8 @@ from typing import Any
 from ..errors import BadInput
 from ..files import is_locked, read_regular
 from ..runs.folder.digest import Digest
+from ..runs.folder.labels import NAME as LABELS
+from ..runs.folder.labels import TRASH, Labels
 from ..runs.folder.listing import CONFIG, MODEL, read_settings, run_folders, told
 from ..runs.folder.log import NAME as LOG
 from ..runs.folder.summary import Summary
@@ -33,6 +35,7 @@ class Row:
         line: points of the sparkline: validations, or training losses where there are too few.
         total: how many steps it is to have.
         changed: when the log changed last, in seconds since 1970.
+        labels: what people call it.
     """
 
     name: str
@@ -49,6 +52,7 @@ class Row:
     line: list[float] = dataclasses.field(default_factory=list)
     changed: float = 0.0
     settings: dict[str, Any] = dataclasses.field(default_factory=dict)
+    labels: Labels = dataclasses.field(default_factory=Labels)
 
 
 class Folder:
@@ -72,11 +76,8 @@ class Folder:
                 if len(rows) >= MAX:
                     break
                 name = "." if path == self.path else path.relative_to(self.path).as_posix()
-                try:
-                    name.encode()
-                except UnicodeEncodeError:
-                    continue  # a name that no page can show
-                rows[name] = self._row(name, path)
+                if is_text(name):
+                    rows[name] = self._row(name, path)
             self._known = rows
             return [_with_state(row, self.path / name) for name, (_, row, _) in rows.items()]
 
@@ -88,7 +89,7 @@ class Folder:
 
     def find(self, name: str) -> Path:
         """The run folder of a name; `NoRun` if there is none, or if it is elsewhere."""
-        path = self._inside(name)
+        path = inside(self.path, name)
         if path is None or not any(_is_file(path / x) for x in (CONFIG, MODEL, LOG)):
             raise NoRun(f"there is no run {name:.200}")
         return path
@@ -103,7 +104,7 @@ class Folder:
 
     def text(self, name: str) -> str:
         """The text of a file below the folder, which is read whole if it is not too long."""
-        path = self._inside(name)
+        path = inside(self.path, name)
         if path is None or not _is_file(path):
             raise BadInput(f"there is no file {name:.200} below the folder of the studio")
         if path.lstat().st_size > LARGEST:
@@ -113,22 +114,17 @@ class Folder:
         except UnicodeDecodeError as error:
             raise BadInput(f"{name:.200} is not UTF-8: byte {error.start} is wrong") from None
 
-    def _inside(self, name: str) -> Path | None:
-        """The path of a name; `None` if it is spelled oddly, or leads elsewhere."""
-        if "\0" in name or len(name) > 1000 or Path(name).as_posix() != name:
-            return None
-        path = self.path / name
-        real = os.path.realpath(path)
-        inside = real == str(self.path) or real.startswith(str(self.path).rstrip(os.sep) + os.sep)
-        return path if inside and str(path) == real else None  # without `..`, and without links
-
     def new(self, name: str) -> Path:
         """The folder of a run to come, below that of the studio."""
         path = self.path / name
         plain = name.strip() and "\0" not in name and len(name) <= 200
         parts = Path(name).parts
-        if not plain or Path(name).is_absolute() or any(part in ("..", ".") for part in parts):
+        odd = any(part in ("..", ".", TRASH) for part in parts)
+        if not plain or Path(name).is_absolute() or odd:
             raise BadInput("the name of a run is a folder below that of the studio")
+        for parent in Path(name).parents:
+            if parent != Path(".") and self.has(parent.as_posix()):
+                raise BadInput(f"{parent} is a run; there are no runs within runs")
         if os.path.lexists(path):
             raise BadInput(f"there is already {name}; choose another name")
         if os.path.realpath(path) != os.path.normpath(path):
@@ -136,11 +132,32 @@ class Folder:
         return path
 
     def _row(self, name: str, path: Path) -> tuple[Any, Row, Summary]:
-        mark = tuple(_mark(path / file) for file in (CONFIG, MODEL, LOG))
+        mark = tuple(_mark(path / file) for file in (CONFIG, MODEL, LOG, LABELS))
         known, row, log = self._known.get(name, (None, None, Summary(path / LOG)))
         if row is not None and known == mark:
             return known, row, log
-        return mark, _read(name, path, log), log
+        row = dataclasses.replace(_read(name, path, log), labels=Labels.read(path))
+        return mark, row, log
+
+
+def inside(folder: Path, name: str) -> Path | None:
+    """The path of a name in a folder; `None` if it is spelled oddly, or leads elsewhere."""
+    plain = "\0" not in name and len(name) <= 1000 and not os.path.isabs(name) and is_text(name)
+    if not plain or Path(name).as_posix() != name:
+        return None
+    path = folder / name
+    real = os.path.realpath(path)
+    below = real == str(folder) or real.startswith(str(folder).rstrip(os.sep) + os.sep)
+    return path if below and str(path) == real else None  # without `..`, and without links
+
+
+def is_text(name: str) -> bool:
+    """Whether a page can show a name: one of other bytes than UTF-8 cannot be sent to it."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_file(path: Path) -> bool:

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,13 @@ import jax
 
 from ..cells import Model
 from ..data import Batch
+from ..data.lines import count_lines, given_lines
+from ..data.text_table import TABLES, read_text_table, suffix_of, texts_in
+from ..data.vocabulary import checked_texts
 from ..errors import BadInput
 from ..progress import Report, silent
 from ..settings import Setting, checked, shown
+from ..weights import own_precision
 from ..wiring import outputs_of
 
 DRAWN = 1000  # at most so many answers are drawn for one input
@@ -33,9 +37,11 @@ class ApplyOptions:
     """What a trained network is applied to, and how: the options of `ostinato apply`.
 
     Attributes:
-        file: what to read; `None` or `-` for standard input.
+        given: what to read: a path, `None` or `-` for standard input, or what is in memory. A task
+            says what it takes: a list of lines, a data frame, arrays.
         settings, artefacts: those of the run; its own data need not exist any more.
         beam: how many answers a search keeps.
+        searches: whether there is such a search, which gives no more answers than it keeps.
         n_best: how many answers to give for each input.
         penalty: of short answers; see `decoding.beam_answers`.
         temperature: draw answers at random instead of searching; 1 draws as the network predicts.
@@ -49,7 +55,7 @@ class ApplyOptions:
         report: hears how much of the input is done.
     """
 
-    file: Path | None = None
+    given: Any = None
     settings: Any = None
     artefacts: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     beam: int = 5
@@ -64,13 +70,14 @@ class ApplyOptions:
     pictures: bool = False
     save: bool = False
     report: Report = silent
+    searches: bool = True
 
     def __post_init__(self) -> None:
         self._check("beam", int, 1, WIDEST)
         self._check("seed", int, 0, 2**32 - 1)
         self._check("penalty", float, 0, 100)
         self._check("weight", float, 0, 1)
-        if self.rescore is not None:
+        if self.rescore is not None or not self.searches:
             self._check("n_best", int, 1, DRAWN)
         elif self.temperature is None:
             words = f"the width of the beam, {self.beam};"
@@ -100,11 +107,52 @@ class ApplyOptions:
         """A key for the next answers that are drawn, another one each time."""
         return next(self._keys)
 
+    @property
+    def in_memory(self) -> bool:
+        """Whether the input is given as it is, instead of by the name of a file."""
+        return self.given is not None and not isinstance(self.given, str | Path)
+
+    @property
+    def where(self) -> str:
+        """Where the input is from, for messages."""
+        return "input" if self.in_memory or self.given is None else str(self.given)
+
     def given_file(self, what: str) -> Path:
         """The file; raises if there is none, for what cannot be read from a pipe."""
-        if self.file is None or str(self.file) == "-":
+        if self.given is None or str(self.given) == "-":
             raise BadInput(f"give {what}; it is not read from standard input")
-        return self.file
+        return Path(self.given)
+
+    def file_or_data(self, what: str) -> Any:
+        """The file, or what is in memory."""
+        return self.given if self.in_memory else self.given_file(what)
+
+    def lines(self) -> Iterator[str]:
+        """The lines of the input, without their newlines."""
+        if self.in_memory:
+            return iter(checked_texts(self.given, "the lines"))
+        return given_lines(None if self.given is None else Path(self.given))
+
+    def of_column(self, name: str | None, encoding: str = "utf-8") -> "ApplyOptions":
+        """The same on the texts of a column, if the input is a table and the run learned from one.
+
+        Args:
+            name: the column; `None` if the run did not learn from a table.
+            encoding: of the file.
+        """
+        table = not self.in_memory and suffix_of(str(self.given)) in TABLES
+        if name is None or not table:
+            return self
+        (cells,), places, _ = read_text_table(str(self.given), [name], encoding)
+        texts = texts_in(cells, places, str(self.given), "the text")
+        return dataclasses.replace(self, given=texts)
+
+    @property
+    def line_count(self) -> int | None:
+        """How many lines there are; `None` if only reading them all would tell."""
+        if self.in_memory:
+            return len(self.given)
+        return count_lines(None if self.given is None else Path(self.given))
 
 
 @eqx.filter_jit
@@ -116,3 +164,24 @@ def outputs_on(network: Model, batch: Batch) -> jax.Array:
         batch: without `first`; see `Batch.arrays`.
     """
     return outputs_of(eqx.nn.inference_mode(network), batch)[0]
+
+
+def outputs_through(network: Model, batches: Iterable[Batch]) -> Iterator[tuple[jax.Array, Batch]]:
+    """The outputs of a network on each of some batches, with noise off, and the batch.
+
+    The state is carried from batch to batch and is reset where `batch.first` is true. The compiled
+    function is reused for networks of the same structure. A network of float64 computes in float64.
+    """
+    network = eqx.nn.inference_mode(network)
+    state = None
+    for batch in batches:
+        with own_precision(network):
+            if batch.first:
+                state = network.initial((batch.sequences,)) if network.can_step else None
+            outputs, state = _carried(network, state, batch.arrays)
+        yield outputs, batch
+
+
+@eqx.filter_jit
+def _carried(network: Model, state: Any, batch: Batch) -> Any:
+    return outputs_of(network, batch, state)

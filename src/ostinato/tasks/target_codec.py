@@ -101,6 +101,42 @@ class TargetCodec:
         assert self.classes is not None
         return [str(self.classes[n]) for n in np.argmax(outputs, axis=-1)]
 
+    def labels(self, outputs: np.ndarray) -> list[Any]:
+        """The class itself, for each row of outputs: the most probable one."""
+        assert self.classes is not None
+        return [self.classes[n] for n in np.argmax(outputs, axis=-1)]
+
+    def probabilities(self, outputs: np.ndarray) -> np.ndarray:
+        """The probability of each class, in float64: the softmax of outputs `(M, outputs)`."""
+        above = np.exp(outputs - np.max(outputs, axis=-1, keepdims=True), dtype=float)
+        return above / above.sum(-1, keepdims=True)
+
+    def told(self, outputs: np.ndarray, n_best: int = 1) -> list[dict[str, Any]]:
+        """What is answered for each row of outputs `(M, outputs)`, as JSON; see `Task.apply`.
+
+        Of a class these are the `label`, all `probabilities` and the `n_best` of them as `answers`;
+        of numbers the `values`, in the units of the data. `text` has the answer in words.
+
+        Example:
+            >>> codec = TargetCodec(("no", "yes"), None, 0.5)
+            >>> codec.told(np.log([[1.0, 3.0]]))[0]["probabilities"]
+            {'no': 0.25, 'yes': 0.75}
+        """
+        if self.scaler is not None:
+            rows = np.asarray(outputs, float) * self.scaler.factor + self.scaler.shift
+            words = (",".join(f"{value:.6g}" for value in row) for row in rows)
+            return [{"values": row.tolist(), "text": x} for row, x in zip(rows, words, strict=True)]
+        assert self.classes is not None
+        answers = []
+        for label, row in zip(self.labels(outputs), self.probabilities(outputs), strict=True):
+            each = dict(zip(self.classes, row.tolist(), strict=True))
+            best = sorted(each, key=lambda name: -each[name])[:n_best]
+            ranked = [{"text": str(name), "score": each[name]} for name in best]
+            answers.append(
+                {"label": label, "probabilities": each, "answers": ranked, "text": str(label)}
+            )
+        return answers
+
     def centre(self, outputs: Any) -> Any:
         """The outputs as one number for each target."""
         return outputs
@@ -170,15 +206,24 @@ class LabelSets(TargetCodec):
         names = np.array(self.classes, object)
         return [",".join(map(str, names[row > 0])) for row in outputs]
 
+    def labels(self, outputs: np.ndarray) -> list[Any]:
+        return self.in_words(outputs)
+
+    def probabilities(self, outputs: np.ndarray) -> np.ndarray:
+        """The probability of each label by itself: the sigmoid of its output."""
+        return 0.5 * (1 + np.tanh(0.5 * np.asarray(outputs, float)))
+
     def as_json(self) -> dict[str, Any]:
         return {**super().as_json(), "several": True}
 
 
-def label_sets(cells: Iterable[str], known: Sequence[Any] | None) -> tuple[np.ndarray, list[str]]:
-    """Sets of labels, written `a,b`, as rows `(N, labels)` of 0 and 1, and the labels.
+def label_sets(
+    cells: Iterable[str | Sequence[str]], known: Sequence[Any] | None
+) -> tuple[np.ndarray, list[str]]:
+    """Sets of labels, written `a,b` or as lists, as rows `(N, labels)` of 0 and 1, and the labels.
 
     Args:
-        cells: the sets; an empty one is written as nothing.
+        cells: the sets; an empty one is written as nothing, or as an empty list.
         known: the labels of a trained model; by default those of the cells, in order.
 
     Example:
@@ -187,7 +232,7 @@ def label_sets(cells: Iterable[str], known: Sequence[Any] | None) -> tuple[np.nd
         >>> names, rows.tolist()
         (['big', 'new'], [[1, 1], [0, 0], [1, 0]])
     """
-    lists = [[part.strip() for part in cell.split(",")] if cell.strip() else [] for cell in cells]
+    lists = [_labels_of(cell) for cell in cells]
     for number, some in enumerate(lists):
         if "" in some or len(set(some)) < len(some):
             what = "an empty label" if "" in some else "a label twice"
@@ -202,6 +247,12 @@ def label_sets(cells: Iterable[str], known: Sequence[Any] | None) -> tuple[np.nd
             raise BadInput(f"the label {strange[0]!r:.40} is not one of {', '.join(names[:10])}")
         row[[places[name] for name in some]] = 1
     return rows, names
+
+
+def _labels_of(cell: str | Sequence[str]) -> list[str]:
+    if isinstance(cell, str):
+        cell = cell.split(",") if cell.strip() else []
+    return [str(part).strip() for part in cell]
 
 
 def fit_label_sets(rows: np.ndarray, training: np.ndarray, names: Sequence[Any]) -> LabelSets:

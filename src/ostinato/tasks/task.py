@@ -33,6 +33,7 @@ from ..settings import (
 )
 from .applying import WITHOUT, ApplyOptions
 from .framing import Framing
+from .interface import Interface
 from .losses import Loss
 from .metrics import Metric
 
@@ -117,15 +118,20 @@ class Task(abc.ABC):
         predicts_next: whether the targets are later inputs, which a network must not see.
         readout_bias: whether readouts have a bias, unless the cell says otherwise.
         pictured: what `pictures` show, as the heading of a report.
+        classes: what each output stands for, if an answer is one of them; see `confusion`.
         model: the kind of model that the task needs and its numbers, as JSON; `None` for a plain
             `Network`. See `runs/network/models.py`.
         recipe: settings of a network and a learner that learn the task, by name. A configuration
             takes them where it names no cell, and its own before them.
         drawn_settings: the settings that only data have that are drawn here, not read from a file.
+        notes: what was done to the data, a sentence each: rows sorted, gaps masked. A run says them
+            at its start and keeps them in its log.
         Settings: a dataclass of the settings that a configuration can change; see
             `ostinato.settings`. The constructor takes them by name.
         settings: an instance of `Settings`.
         seed: random seed of all batches.
+        arguments: those with which it was made, so that a run can keep them; `None` if its settings
+            say it all.
     """
 
     Settings: ClassVar[type] = NoSettings
@@ -141,11 +147,19 @@ class Task(abc.ABC):
     predicts_next: bool = False
     readout_bias: bool = True
     pictured: str = "Where the network looks"
+    classes: tuple[str, ...] | None = None
     model: Mapping[str, Any] | None = None
     recipe: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     drawn_settings: ClassVar[tuple[str, ...]] = ()
+    notes: tuple[str, ...] = ()
     settings: Any
     seed: int
+    arguments: tuple[tuple[Any, ...], dict[str, Any]] | None
+
+    def __new__(cls, *given: Any, **named: Any) -> Self:
+        task = super().__new__(cls)
+        task.arguments = given, named
+        return task
 
     def __init__(self, *, seed: int = 0, settings: Any = None, **given: Any) -> None:
         """
@@ -231,12 +245,13 @@ class Task(abc.ABC):
         raise BadInput(f"the task {self.name} reads no text to look at")
 
     @classmethod
-    def passage_of(cls, text: str, artefacts: Mapping[str, Any]) -> "Passage":
+    def passage_of(cls, text: str, network: Model, how: ApplyOptions) -> "Passage":
         """The same for a text that somebody typed.
 
         Args:
             text: one or more lines.
-            artefacts: those of the run.
+            network: the trained network.
+            how: what the run keeps of its task.
         """
         raise BadInput(f"the task {cls.name} reads no text to look at")
 
@@ -259,13 +274,41 @@ class Task(abc.ABC):
         raise BadInput(f"the task {cls.name} reads no files, got {path}")
 
     @classmethod
+    def verb(cls, artefacts: Mapping[str, Any]) -> str:
+        """The method of `Run` by which a run of the task is used, by its name.
+
+        Args:
+            artefacts: those of the run.
+        """
+        return "evaluate"
+
+    @classmethod
     def answering(cls) -> "type[AnsweringTask]":
         """The task as one whose trained network answers new input; raises if it does not."""
         raise BadInput(f"a run of the task {cls.name} cannot be applied to new input")
 
+    @classmethod
+    def interface(cls, settings: Any, artefacts: Mapping[str, Any]) -> Interface:
+        """What inputs and outputs of a trained network mean, for programs elsewhere.
+
+        Args:
+            settings, artefacts: those of the run.
+        """
+        raise BadInput(f"a run of the task {cls.name} has no program elsewhere that could use it")
+
     def starting(self, network: Any) -> Any:
         """The network that training begins with, from a new one: with given word vectors, say."""
         return network
+
+    def after_training(self, best: Callable[[], Model]) -> dict[str, Any]:
+        """Artefacts that need the trained network, such as a calibration of its intervals.
+
+        They are made on the validation part, whenever training ends, and are added to the others.
+
+        Args:
+            best: gives the network of the best checkpoint.
+        """
+        return {}
 
     def scores(self, network: Model, part: str) -> dict[str, Any]:
         """What takes more than one run over the batches, such as BLEU of what a network writes."""
@@ -361,6 +404,10 @@ class TextTask(Task):
     def text(self) -> Self:
         return self
 
+    @classmethod
+    def verb(cls, artefacts: Mapping[str, Any]) -> str:
+        return "sample"
+
 
 class AnsweringTask(Task):
     """A task whose trained network answers new input: `ostinato apply`.
@@ -374,6 +421,10 @@ class AnsweringTask(Task):
     @classmethod
     def answering(cls) -> type[Self]:
         return cls
+
+    @classmethod
+    def verb(cls, artefacts: Mapping[str, Any]) -> str:
+        return "apply"
 
     @classmethod
     def check_options(cls, asked: Mapping[str, Any]) -> None:

@@ -18,6 +18,7 @@ from ...errors import BadInput
 from ...progress import Report, each, silent
 from ...settings import checked_kind
 from ...tasks import Task
+from ...tasks.applying import outputs_through
 from ...tasks.losses import CrossEntropy
 from ...tasks.metrics import Bits, Metric, counted, counted_together, perplexity, values_of
 from ...tasks.text.text import streams
@@ -97,20 +98,9 @@ def measured(
     The state is carried from batch to batch and is reset where `batch.first` is true. Noise is off.
     The compiled function is reused for networks of the same structure.
     """
-    network = eqx.nn.inference_mode(network)
-    state, counts = None, []
-    with own_precision(network):
-        for batch in batches:
-            if batch.first:
-                state = network.initial((batch.sequences,)) if network.can_step else None
-            outputs, state = _outputs(network, state, batch.arrays)
-            counts.append(counted(metrics, outputs, batch))  # does not block
+    through = outputs_through(network, batches)
+    counts = [counted(metrics, outputs, batch) for outputs, batch in through]  # does not block
     return values_of(metrics, counts)
-
-
-@eqx.filter_jit
-def _outputs(network: Model, state: Any, batch: Batch) -> Any:
-    return outputs_of(network, batch, state)
 
 
 def measured_together(

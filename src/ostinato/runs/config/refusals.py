@@ -241,8 +241,15 @@ SETTINGS: Table = {
         x.lstm1997 and not (x.cell.kind.memory_cell and x.one_cell)
     ),
     **_each(
-        ("embedding", "layer_norm", "zoneout", "weight_noise", "dropout", "recurrent_dropout")
-        + ("turing",),
+        (
+            "embedding",
+            "layer_norm",
+            "zoneout",
+            "weight_noise",
+            "dropout",
+            "recurrent_dropout",
+            "turing",
+        ),
         "the gradient lstm1997 does not support NAME; leave it out",
         lambda x: x.lstm1997,
     ),

@@ -11,6 +11,7 @@ from typing import Any
 
 from ...files import is_locked, read_json
 from ...names import class_name
+from .labels import TRASH, Labels
 from .log import NAME as LOG
 from .summary import Summary
 
@@ -105,6 +106,7 @@ class Listed:
             started`, or `broken` with the reason.
         seconds: of the last session.
         settings: all settings by name.
+        labels: what people call it.
     """
 
     run: str
@@ -118,19 +120,21 @@ class Listed:
     state: str = "broken"
     seconds: float | None = None
     settings: dict[str, Any] = dataclasses.field(default_factory=dict, repr=False)
+    labels: Labels = dataclasses.field(default_factory=Labels)
 
 
 def run_folders(folder: Path) -> Iterator[Path]:
     """All run folders below a folder, broken ones too, in the order of their names.
 
-    A folder is a run if it has a file that only runs have; folders within runs are not looked at.
+    A folder is a run if it has a file that only runs have; folders within runs, and the trash, are
+    not looked at.
     """
     for here, inside, files in os.walk(folder):
         if CONFIG in files or MODEL in files or LOG in files:
             inside.clear()
             yield Path(here)
         else:
-            inside.sort()
+            inside[:] = sorted(name for name in inside if name != TRASH)
 
 
 def listed(folder: Path) -> Listed:
@@ -141,6 +145,10 @@ def listed(folder: Path) -> Listed:
         >>> record.task, record.cell, record.steps, record.state
         ('text', 'mlstm', 4, 'done')
     """
+    return dataclasses.replace(_listed(folder), labels=Labels.read(folder))
+
+
+def _listed(folder: Path) -> Listed:
     name, path = str(folder), Path(os.path.realpath(folder / LOG))
     log = Summary(path)
     try:

@@ -115,6 +115,8 @@ class Training:
             self.batches.close()
             self.keeper.save_good()
             recorder.tell_all()
+        if more := task.after_training(lambda: self.run.network("best", self.network)):
+            self.run = self.run.with_artefacts(more)
         seconds = recorder.seconds()
         recorder.spent["other"] = seconds - sum(recorder.spent.values())
         end: End = {
@@ -236,7 +238,13 @@ class Training:
             "device": jax.devices()[0].device_kind,
             "log_every": self.log_every,
             "run": self.run.name,
+            **cast(Opening, {"notes": notes} if (notes := self._notes(step)) else {}),
         }
+
+    def _notes(self, step: int) -> list[str]:
+        """What was done to read the data, and at the start where the run keeps them."""
+        kept = None if step else self.run.manifest.get("data")
+        return [*self.task.notes, *([] if kept is None else [f"the run keeps them in {kept}"])]
 
     def _epochs(self) -> float | None:
         """The number of epochs in all steps; `None` with unlimited data or a curriculum."""

@@ -1,6 +1,7 @@
 // Filters such as "cell=lstm rate<0.01 best<=2.5 wiki": all of them must hold.
 const TERM = /^([\w.]+)(<=|>=|!=|=|<|>|~)(.+)$/;
 const COLUMNS = { run: "name", steps: "step" };
+const LABELS = { title: "title", tag: "tags", tags: "tags", note: "note", archived: "archived" };
 
 export function parse(words) {
   return words.trim().split(/\s+/).filter(Boolean).map((word) => {
@@ -11,11 +12,13 @@ export function parse(words) {
 
 function valueOf(row, name) {
   const column = COLUMNS[name] ?? name;
-  if (column in row && column !== "settings" && column !== "line") return row[column];
+  if (name in LABELS) return row.labels[LABELS[name]];
+  if (column in row && !["settings", "line", "labels"].includes(column)) return row[column];
   return row.settings[name] ?? row.settings[name.replaceAll("-", "_")];
 }
 
-function holds(found, op, value) {
+function holds(found, op, value, name) {
+  if (name === "tag") return found.some((tag) => holds(tag, op === "!=" ? "=" : op, value)) === (op !== "!=");
   if (Array.isArray(found)) found = found.join(",");
   const words = String(found ?? "none").toLowerCase(), wanted = value.toLowerCase();
   const a = typeof found === "number" ? found : Number.NaN, b = Number(value);
@@ -31,10 +34,10 @@ function holds(found, op, value) {
 export function matches(row, terms) {
   return terms.every((term) => {
     if (term.text !== undefined) {
-      const all = [row.name, row.state, row.task, row.cell, row.learner, row.settings.file];
+      const all = [row.name, row.state, row.task, row.cell, row.learner, row.settings.file, row.labels.title, row.labels.note, ...row.labels.tags];
       return all.some((words) => String(words ?? "").toLowerCase().includes(term.text));
     }
     const found = valueOf(row, term.name);
-    return found !== undefined && holds(found, term.op, term.value);
+    return found !== undefined && holds(found, term.op, term.value, term.name);
   });
 }

@@ -1,8 +1,9 @@
 // The list of runs: filter, sort, choose several.
-import { asAge, asCount, asNumber, ask, h, say, sparkline } from "./dom.js";
+import { asAge, asCount, asNumber, ask, h, say, send, sparkline } from "./dom.js";
 import { matches, parse } from "./filter.js";
 import { keys } from "./frame.js";
 import { tableDownload } from "./charts.js";
+import { chips, runPage } from "./labels.js";
 
 const main = document.getElementById("main");
 const COLUMNS = [
@@ -18,15 +19,21 @@ const COLUMNS = [
 ];
 const SHOWN = 300;
 let rows = [], shown = [], chosen = new Set(JSON.parse(sessionStorage.getItem("chosen") ?? "[]"));
-let sort = ["changed", -1], place = 0, mark = "", most = SHOWN;
+const query = new URLSearchParams(location.search);
+let sort = ["changed", -1], place = 0, mark = "", most = SHOWN, view = query.get("view") ?? "runs", trash = 0;
 
 const filter = h("input", {
   type: "search", id: "filter", placeholder: "cell=lstm rate<0.01 …", "aria-label": "Filter", autocomplete: "off",
-  spellcheck: "false", value: new URLSearchParams(location.search).get("filter") ?? "",
+  spellcheck: "false", value: query.get("filter") ?? "",
   input: () => { most = SHOWN; place = 0; show(); },
 });
 const count = h("p", { class: "hint", id: "count" });
 const folder = h("span", { class: "path" });
+const VIEWS = [["runs", "Runs"], ["archived", "Archived"], ["trash", "Trash"]];
+const views = h("div", { class: "choice", id: "views", role: "group", "aria-label": "Which runs" }, ...VIEWS.map(([key, words]) =>
+  h("button", { type: "button", "data-view": key, "data-words": words, click: () => turn(key) }, words)));
+const deleted = h("p", { class: "notice", id: "deleted", hidden: true });
+const bin = h("div", { id: "trash", hidden: true });
 const compare = h("button", { type: "button", class: "main", id: "compare", click: open, hidden: true });
 const none = h("button", { type: "button", class: "quiet", id: "none", hidden: true, click: () => { chosen.clear(); show(); } }, "Choose none");
 const head = h("tr", {}, h("th", { class: "pick" }), ...COLUMNS.map(([key, words, style]) =>
@@ -35,12 +42,45 @@ const body = h("tbody");
 const table = h("table", { class: "runs" }, h("thead", {}, head), body);
 const more = h("button", { type: "button", class: "quiet", hidden: true, click: () => { most += SHOWN; show(); } }, "Show more");
 const empty = h("div", { class: "empty", hidden: true });
-const csv = tableDownload("runs", () => [COLUMNS.filter(([key]) => key !== "line").map(([key]) => key),
-  ...shown.map((row) => COLUMNS.filter(([key]) => key !== "line").map(([key]) => row[key]))]);
+const csv = tableDownload("runs", () => {
+  const columns = COLUMNS.map(([key]) => key).filter((key) => key !== "line");
+  return [[...columns, "title", "tags", "note"], ...shown.map(({ labels, ...row }) => [...columns.map((key) => row[key]), labels.title, labels.tags.join(" "), labels.note])];
+});
+const bar = h("div", { class: "bar" }, h("label", { class: "filter" }, h("span", {}, "filter"), filter), count, h("span", { class: "room" }), none, compare, csv);
 main.append(
-  h("div", { class: "title" }, h("h1", {}, "Runs"), folder),
-  h("div", { class: "bar" }, filter, count, h("span", { class: "room" }), none, compare, csv),
-  table, more, empty);
+  h("div", { class: "title" }, h("h1", {}, "Runs"), folder), deleted, views, bar,
+  table, more, empty, bin);
+
+function turn(key) {
+  view = key;
+  place = 0;
+  show();
+  if (view === "trash") showTrash();
+}
+
+async function showTrash() {
+  try {
+    const { trash: kept } = await ask("trash");
+    bin.replaceChildren(h("p", { class: "hint" }, "Deleted runs stay in the folder ", h("code", {}, ".trash"), " until you remove them there yourself."),
+      ...kept.map((one) => h("div", { class: "kept" },
+        h("span", {}, h("b", {}, one.row.labels.title || one.name), " ", h("small", {}, [one.row.labels.title && one.name, one.row.task, one.row.cell, one.row.state].filter(Boolean).join(", "))),
+        h("button", { type: "button", "data-restore": one.kept, click: () => restore(one.kept) }, "Restore"))));
+  } catch (error) {
+    say(error.message, true);
+  }
+}
+
+async function restore(kept) {
+  try {
+    const { name } = await send("restore", { kept });
+    deleted.hidden = true;
+    say(`${name} is back.`);
+    turn("runs");
+    await refresh();
+  } catch (error) {
+    say(error.message, true);
+  }
+}
 
 function by(key) {
   const down = ["changed", "parameters", "step"].includes(key) ? -1 : 1;
@@ -50,7 +90,7 @@ function by(key) {
 
 function ordered(found) {
   const [key, way] = sort;
-  const value = (row) => row[key];
+  const value = (row) => (key === "name" && row.labels.title) || row[key];
   return [...found].sort((a, b) => {
     const x = value(a), y = value(b);
     if (x === null || y === null) return (x === null) - (y === null);
@@ -60,18 +100,30 @@ function ordered(found) {
 
 function show() {
   const terms = parse(filter.value);
-  shown = ordered(rows.filter((row) => matches(row, terms)));
+  const here = rows.filter((row) => row.labels.archived === (view === "archived"));
+  const archived = rows.filter((row) => row.labels.archived).length, counts = { runs: 1, archived, trash };
+  for (const button of views.children) {
+    const { view: key, words } = button.dataset;
+    button.textContent = key === "runs" ? words : `${words} ${asCount(counts[key])}`;
+    button.hidden = !counts[key] && key !== view;
+    button.setAttribute("aria-pressed", String(key === view));
+  }
+  views.hidden = view === "runs" && !archived && !trash;
+  bin.hidden = view !== "trash";
+  bar.hidden = view === "trash";
+  shown = view === "trash" ? [] : ordered(here.filter((row) => matches(row, terms)));
   place = Math.max(0, Math.min(place, shown.length - 1));
   const few = shown.slice(0, most);
   body.replaceChildren(...few.map(line));
   more.hidden = shown.length <= most;
-  const running = rows.filter((row) => row.state === "running").length;
-  count.textContent = `${shown.length === rows.length ? asCount(rows.length) : `${asCount(shown.length)} of ${asCount(rows.length)}`} runs${running ? `, ${running} training` : ""}`;
+  const running = here.filter((row) => row.state === "running").length;
+  count.textContent = `${shown.length === here.length ? asCount(here.length) : `${asCount(shown.length)} of ${asCount(here.length)}`} runs${running ? `, ${running} training` : ""}`;
   table.hidden = !shown.length;
-  empty.hidden = !!shown.length;
-  empty.replaceChildren(...(rows.length
-    ? [h("p", {}, "No run matches."), h("p", { class: "hint" }, "A filter is a column or any setting, such as cell=lstm, rate<0.01 or state=running; other words are looked for in names.")]
-    : [h("p", {}, "There are no runs here yet."), h("p", { class: "hint" }, "Start one with ", h("a", { href: "/start" }, "the form"), " or with ", h("code", {}, "ostinato train"), ".")]));
+  empty.hidden = !!shown.length || view === "trash";
+  empty.replaceChildren(...(here.length
+    ? [h("p", {}, "No run matches."), h("p", { class: "hint" }, "A filter is a column or any setting, such as cell=lstm, rate<0.01 or state=running; other words are looked for in names, tags and notes.")]
+    : view === "archived" ? [h("p", {}, "No run is archived.")]
+    : archived ? [h("p", {}, "All runs are archived.")] : [h("p", {}, "There are no runs here yet."), h("p", { class: "hint" }, "Start one with ", h("a", { href: "/start" }, "the form"), " or with ", h("code", {}, "ostinato train"), ".")]));
   for (const cell of head.querySelectorAll("button"))
     cell.setAttribute("aria-pressed", cell.dataset.sort === sort[0] ? (sort[1] > 0 ? "up" : "down") : "false");
   count.classList.toggle("bad", false);
@@ -81,11 +133,11 @@ function show() {
 function line(row, i) {
   const box = h("input", { type: "checkbox", "aria-label": `Choose ${row.name}`, change: () => toggle(row.name) });
   box.checked = chosen.has(row.name);
-  const href = `/run?name=${encodeURIComponent(row.name)}`;
+  const href = runPage(row.name), { title, tags } = row.labels;
   const share = row.total ? Math.min(1, (row.step ?? 0) / row.total) : 0;
   const state = row.state.split(":")[0];
   const cells = {
-    name: [h("a", { href }, row.name), h("small", { class: "also" }, [row.task, row.cell].filter(Boolean).join(", "))],
+    name: [h("a", { href }, title || row.name), ...(title ? [h("small", { class: "under" }, row.name)] : []), ...chips(tags), h("small", { class: "also" }, [row.task, row.cell].filter(Boolean).join(", "))],
     task: row.task ?? "", cell: row.cell ?? "", parameters: asCount(row.parameters),
     step: [asCount(row.step), row.state === "running" ? h("progress", { max: 1, value: share.toFixed(3) }) : ""],
     line: sparkline(row.line),
@@ -131,7 +183,7 @@ keys([
   ["/", "filter", () => filter.focus()],
   ["j ArrowDown", "next run", () => move(1)],
   ["k ArrowUp", "previous run", () => move(-1)],
-  ["Enter o", "open it", () => shown[place] && location.assign(`/run?name=${encodeURIComponent(shown[place].name)}`)],
+  ["Enter o", "open it", () => shown[place] && location.assign(runPage(shown[place].name))],
   ["x", "choose it", () => shown[place] && toggle(shown[place].name)],
   ["c", "compare the chosen", () => chosen.size > 1 && open()],
 ]);
@@ -140,7 +192,7 @@ async function refresh() {
   try {
     const found = await ask("runs", { mark });
     if (!found.same) {
-      ({ mark, runs: rows } = found);
+      ({ mark, runs: rows, trash } = found);
       folder.textContent = found.folder;
       show();
     }
@@ -148,7 +200,14 @@ async function refresh() {
     say(error.message === "Failed to fetch" ? "The server does not answer; trying again." : error.message, true);
   }
 }
+if (query.get("deleted")) {
+  const kept = query.get("deleted");
+  deleted.replaceChildren(`${kept.slice(kept.indexOf("/") + 1)} is in the trash. `, h("button", { type: "button", id: "undo", click: () => restore(kept) }, "Undo"));
+  deleted.hidden = false;
+  history.replaceState(null, "", "/");
+}
 await refresh();
+if (view === "trash") showTrash();
 let next = 0;
 setInterval(() => {
   if (document.hidden || Date.now() < next) return;

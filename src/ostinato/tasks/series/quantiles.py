@@ -66,6 +66,11 @@ def _by_level(outputs: Any, levels: Levels) -> Any:
     return outputs.reshape(*outputs.shape[:-1], -1, len(levels))
 
 
+def interval_name(share: float, calibrated: bool = False) -> str:
+    """An interval in words, by the share of targets that it should cover: `the 0.8 interval`."""
+    return f"the {'calibrated ' if calibrated else ''}{share:.3g} interval"
+
+
 def sorted_quantiles(outputs: Any, levels: Levels) -> Any:
     """The quantiles `(..., targets, levels)`, from the lowest to the highest.
 
@@ -146,7 +151,7 @@ class Coverage(StepMean):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        return f"coverage of the {self.levels[-1] - self.levels[0]:.3g} interval"
+        return f"coverage of {interval_name(self.levels[-1] - self.levels[0])}"
 
     def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
         quantiles = sorted_quantiles(outputs, self.levels)

@@ -1,28 +1,40 @@
 """A series of your own: forecast it, or learn a value or class at each of its steps."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 import jax
 import numpy as np
 
 from ...cells import Model
 from ...data.artefact_checks import kept_texts
-from ...data.scaling import POLICIES, Scaler, scaler_for
+from ...data.frames import is_frame
+from ...data.scaling import POLICIES, Scaler
 from ...data.splits import PARTS, divided, shares
-from ...data.table import first_twice
+from ...data.times import DUPLICATES, GAPS
 from ...errors import BadInput
-from ...settings import setting
+from ...settings import setting, shown
 from ..applying import ApplyOptions, outputs_on
 from ..file_task import FileSettings, FileTask, Reading, naming
+from ..interface import Interface
 from ..target_codec import KINDS, TargetCodec
 from ..task import AnsweringTask, Artefacts, checked_part, hashed
 from ..windows import Stream, Streamed, in_windows
 from . import series_data, yardsticks
-from .continuing import continuations
-from .from_files import series_of_file
+from .columns import Columns, fit_columns
+from .conformal import Conformal, calibrated, check_enough
+from .continuing import forecast_after
+from .forecast import Forecast
+from .from_files import in_words, names_in, table_of_file
+from .hindcasts import Levels, hindcasts, naive_scales
 from .quantiles import answers_from_json, fit_quantiles, levels_of
+from .series_table import given_series, text_columns
+from .series_times import calendar_after, calendar_of, check_time, stamps_after
+from .sparklines import sparklines
+
+COVERAGE = 0.8  # of conformal intervals, like that of the quantiles 0.1 and 0.9
 
 
 class Series(Streamed, FileTask, AnsweringTask):
@@ -42,7 +54,8 @@ class Series(Streamed, FileTask, AnsweringTask):
 
     `chance` is the variance of the targets, the error of their mean. The baseline `persistence`
     repeats the last known value, `seasonal naive` the value one season earlier; see `yardsticks`.
-    With `quantiles` the loss is the pinball loss and intervals are forecast; see `quantiles`.
+    With `quantiles` the loss is the pinball loss and intervals are forecast; see `quantiles`. With
+    `conformal` the intervals of a trained network are calibrated on the validation part.
 
     Shapes: inputs `(T, B, inputs)`, targets `(T, B, horizon * targets)`, outputs the same, or with
     quantiles `(T, B, horizon * targets * levels)`; for classes targets are `(T, B)`.
@@ -59,11 +72,24 @@ class Series(Streamed, FileTask, AnsweringTask):
     class Settings(FileSettings):
         file: str | None = setting(None, "a table: .csv, .parquet, or .npy", of_file=True)
         target: str | None = setting(None, "columns to predict, a,b (all of them)", of_file=True)
-        columns: str | None = setting(None, "columns to read, a,b,c (all of them)", of_file=True)
-        ignore: str | None = setting(None, "columns to leave out, a,b,c", of_file=True)
-        sequence: str | None = setting(
-            None, "column that says to which series a row belongs", of_file=True
+        columns: str | None = setting(None, "columns to read, a,b,c (all of them)", read=names_in)
+        ignore: str | None = setting(None, "columns to leave out, a,b,c", read=names_in)
+        sequence: str | None = setting(None, "column that says to which series a row belongs")
+        known: str | None = setting(
+            None, "columns whose future is known, such as a price, a,b", read=names_in
         )
+        static: str | None = setting(
+            None, "columns that are constant within a series, a,b", read=names_in
+        )
+        words: str | None = setting(
+            None, "columns of words, read as one-hot vectors, a,b", read=names_in
+        )
+        time: str | None = setting(None, "column of dates or times (found by itself)")
+        gaps: str = setting("keep", "what to do where rows are missing in time", among=GAPS)
+        duplicates: str = setting(
+            "refuse", "what to do about several rows of one time", among=DUPLICATES
+        )
+        calendar: bool = setting(False, "read the hour, the weekday and the season of the time too")
         kind: str | None = setting(
             None, "learn the target of the same step, not the next ones (forecast)", among=KINDS
         )
@@ -73,6 +99,12 @@ class Series(Streamed, FileTask, AnsweringTask):
         )
         season: int | None = setting(
             None, "steps of a season, for the seasonal naive baseline", min=1
+        )
+        conformal: bool = setting(
+            False, "calibrate the intervals of forecasts on the validation part"
+        )
+        coverage: float = setting(
+            COVERAGE, "of conformal intervals, if there are no quantiles", min=0.01, max=0.999
         )
         length: int | None = setting(None, "steps of a sequence or window", min=1)
         split: str = setting("90/5/5", "percent for training, validation, test", read=shares)
@@ -84,6 +116,11 @@ class Series(Streamed, FileTask, AnsweringTask):
         )
         scale: bool = setting(True, "scale all columns")
         missing: str = setting("refuse", "what to do about missing values", among=POLICIES)
+
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            for name in ("columns", "ignore", "known", "static", "words"):
+                object.__setattr__(self, name, in_words(getattr(self, name), name))
 
     name = "series"
     apply_options: ClassVar[tuple[str, ...]] = ("steps",)
@@ -108,63 +145,85 @@ class Series(Streamed, FileTask, AnsweringTask):
             source: where the series is from, for messages.
             artefacts: of a trained model, whose scaling and classes are used.
             given: `seed` of all that is random, and settings by name: `horizon`, `quantiles`,
-                `season`, `kind`, `length` (50 steps by default), `split`, `carry`, `washout`,
-                `scale` and `missing`; see `Settings`.
+                `season`, `conformal`, `coverage`, `kind`, `length` (50 steps by default), `split`,
+                `carry`, `washout`, `scale` and `missing`; see `Settings`.
         """
         super().__init__(source=source, **given)
-        chosen, split = self.settings, shares(self.settings.split)
-        kind, missing, scale, season = chosen.kind, chosen.missing, chosen.scale, chosen.season
+        if targets is not None and is_frame(xs):
+            named = [targets] if isinstance(targets, str) else targets
+            self.settings = dataclasses.replace(self.settings, target=in_words(named, "targets"))
+        chosen, split, kept = self.settings, shares(self.settings.split), artefacts or {}
         self.length = 50 if chosen.length is None else chosen.length
         self.carry, self.washout, self.horizon = chosen.carry, chosen.washout, chosen.horizon
         self.quantiles = None if chosen.quantiles is None else levels_of(chosen.quantiles)
-        xs = series_data.as_series(xs)
-        width, known = xs[0].shape[1], artefacts or {}
-        self.names = [str(n) for n in range(1, width + 1)] if names is None else [*map(str, names)]
-        if len(self.names) != width:
-            raise BadInput(f"{width} columns need {width} names, got {len(self.names)}")
-        if twice := first_twice(self.names):
-            raise BadInput(f"two columns are called {twice!r:.60}")
-        series_data.check_values(xs, self.names, missing)
-        forecasts = self.horizon > 1 or not (targets is season is self.quantiles is None)
-        if ys is not None and forecasts:
+        data = given_series(xs, ys, names, targets, chosen, kept)
+        forecasts = self.horizon > 1 or not (targets is chosen.season is self.quantiles is None)
+        if ys is not None and (forecasts or data.roles.known):
             raise BadInput(
                 "horizon, targets, quantiles and season are of forecasts; leave them out or leave "
                 "out ys"
             )
-        self.season = (
-            None if season is None else series_data.checked_season(season, xs, bool(known))
-        )
-        self.forecasts = ys is None
-        self.targets = series_data.column_numbers(targets, self.names)
-        rows = None if ys is None else series_data.answers_of(ys, xs, kind, missing)
-        cuts = [divided(len(x), split, "steps") for x in xs]
-        training = np.concatenate([x[cut["train"]] for x, cut in zip(xs, cuts, strict=True)])
-        self.scaler = scaler_for(
-            known, training, scale, lambda n: f"column {self.names[n]!r}", "this series has"
-        )
-        self.inputs = self.scaler.columns
-        self._fit_answers(known, xs, rows, cuts, scale)
-        self.outputs, self.framing = self.answers.outputs, self.answers
-        self.parts = {part: self._part(xs, rows, [cut[part] for cut in cuts]) for part in PARTS}
-        horizon = self.horizon if self.forecasts else 0
-        series_data.check_parts(self.parts, split, source, xs, horizon, self.washout)
-        self.series, self._cuts, self._errors = xs, cuts, known.get("naive_errors", {})
-        if self.quantiles is not None and not self._errors:
-            train = self.parts["train"]
-            self._errors = yardsticks.errors(self._naive("train"), train, self.quantiles)
-
-    def _fit_answers(
-        self, known: Mapping[str, Any], xs: list, rows: list | None, cuts: list, scale: bool
-    ) -> None:
-        if "answers" in known:
-            self.answers = answers_from_json(known["answers"])
-            return
+        self.forecasts, self.series_names = data.ys is None, data.ids
+        self.names = data.roles.numbers
+        cuts = [divided(end, split, "steps") for end in data.ends]
         train = [cut["train"] for cut in cuts]
-        if rows is not None:
-            self.answers = series_data.fit_rows(rows, train, scale, self.settings.kind)
-            return
-        begin = [x[some] for x, some in zip(xs, train, strict=True)]
-        self.answers = fit_forecasts(begin, self.targets, self.horizon, self.scaler, self.quantiles)
+        self.timelines = data.timelines
+        names, days = calendar_of(self.timelines if chosen.calendar else None, data.xs)
+        ahead = self.horizon if self.forecasts else 0
+        self.columns = fit_columns(kept, data, train, chosen.scale, ahead, names)
+        self.scaler, self.inputs = self.columns.scaler, self.columns.inputs
+        whole = [*map(self.columns.matrix, data.xs, days, data.cells)]
+        self.series = [x[:end] for x, end in zip(whole, data.ends, strict=True)]
+        self.future = [x[end:] for x, end in zip(whole, data.ends, strict=True)]
+        self.notes = (*data.notes, *self.columns.strange(np.concatenate(data.cells)))
+        self.season = series_data.checked_season(chosen.season, self.series, bool(kept))
+        self.targets = series_data.column_numbers(data.roles.targets, self.names)
+        rows = series_data.answers_of(data.ys, self.series, chosen.kind, chosen.missing)
+        self._fit_answers(kept, rows, train)
+        self.outputs, self.framing = self.answers.outputs, self.answers
+        self.parts = {part: self._part(rows, [cut[part] for cut in cuts]) for part in PARTS}
+        if not kept:
+            self.check_parts(split)
+        self._cuts, self.naive_errors = cuts, kept.get("naive_errors", {})
+        if self.quantiles is not None and not self.naive_errors:
+            stream = self.parts["train"]
+            self.naive_errors = yardsticks.errors(self._naive("train"), stream, self.quantiles)
+        self.naive_scales = naive_scales(self.series, train, self.targets, self.season or 1)
+        self.calibration: Conformal | None = None
+        self._check_conformal(new=not kept)
+        if "conformal" in kept:
+            sizes = self.horizon, len(self.targets)
+            self.calibration = Conformal.from_json(kept["conformal"], *sizes, self.quantiles)
+
+    def _check_conformal(self, new: bool) -> None:
+        """Refuse a calibration that has no sense or, of a new run, too few targets for it."""
+        chosen = self.settings
+        if chosen.coverage != COVERAGE and (self.quantiles or not chosen.conformal):
+            why = "quantiles say it already" if self.quantiles else "add conformal"
+            raise BadInput(f"coverage is of conformal intervals without quantiles; {why}")
+        if chosen.conformal:
+            if not self.forecasts:
+                raise BadInput("conformal is of forecasts; leave it out or leave out ys")
+            count = int(self.parts["valid"].there.sum())
+            if new:
+                check_enough(count, self.quantiles, chosen.coverage)
+
+    def check_parts(self, split: Any) -> None:
+        """Refuse a part that has a share but no target; see `series_data.check_parts`."""
+        horizon = self.horizon if self.forecasts else 0
+        series_data.check_parts(self.parts, split, self.where, self.series, horizon, self.washout)
+
+    def _fit_answers(self, kept: Mapping[str, Any], rows: list | None, train: list[slice]) -> None:
+        if "answers" in kept:
+            self.answers = answers_from_json(kept["answers"])
+        elif rows is not None:
+            scale, kind = self.settings.scale, self.settings.kind
+            self.answers = series_data.fit_rows(rows, train, scale, kind)
+        else:
+            begin = [x[some] for x, some in zip(self.series, train, strict=True)]
+            self.answers = fit_forecasts(
+                begin, self.targets, self.horizon, self.scaler, self.quantiles
+            )
 
     def _naive(self, part: str) -> yardsticks.Forecasts:
         """The naive forecasts of a part, scaled, with a row for each of its targets."""
@@ -172,13 +231,13 @@ class Series(Streamed, FileTask, AnsweringTask):
             return {}
         cuts = [cut[part] for cut in self._cuts]
         return yardsticks.forecasts(
-            self.series, cuts, self.targets, self.horizon, self.season, self.scaler
+            self.series, cuts, self.targets, self.horizon, self.seasons, self.scaler
         )
 
-    def _part(self, xs: list, rows: list | None, cuts: list) -> Stream:
+    def _part(self, rows: list | None, cuts: list) -> Stream:
         """The inputs and targets of one part, of all series."""
-        found = []
-        for n, (x, some) in enumerate(zip(xs, cuts, strict=True)):
+        streams = []
+        for n, (x, some) in enumerate(zip(self.series, cuts, strict=True)):
             values, later = x[some], None if rows is None else rows[n][some]
             if later is None:
                 values, later = pairs(values, self.targets, self.horizon)
@@ -186,30 +245,102 @@ class Series(Streamed, FileTask, AnsweringTask):
                 targets, there = self.answers(later)
                 starts, there = np.arange(len(values)) == 0, there.copy()
                 there[: self.washout] = False
-                found.append(Stream(self.scaler(values), targets, there, starts))
-        return joined(found, self.inputs, self.answers.width)
+                inputs = self.columns(values, x[some][len(values) :])
+                streams.append(Stream(inputs, targets, there, starts))
+        return joined(streams, self.inputs, self.answers.width)
 
     def forecasting(self) -> "Series | None":
         return self if self.forecasts else None
 
     @property
+    def seasons(self) -> dict[str, int]:
+        """The naive forecasts by name, and the season of each."""
+        return {"persistence": 1} | ({} if self.season is None else {"seasonal naive": self.season})
+
+    @property
     def predicts_next(self) -> bool:  # type: ignore[override]
         return self.forecasts
+
+    @property
+    def levels(self) -> Levels:
+        """The levels of its forecasts; `None` is the mean."""
+        if self.calibration is not None:
+            return self.calibration.levels
+        return self.quantiles or (None,)
 
     def stream_of(self, part: str) -> Stream:
         return self.parts[part]
 
+    def series_of(self, part: str) -> np.ndarray:
+        """The number of the series to which each step of a part belongs, `(T,)`."""
+        steps = [max(cut[part].stop - cut[part].start - self.horizon, 0) for cut in self._cuts]
+        return np.repeat(np.arange(len(steps)), steps)
+
+    def scores(self, network: Model, part: str) -> dict[str, Any]:
+        if not self.forecasts:
+            return {}
+        values = hindcasts(network, self, checked_part(part)).metrics()
+        known = {metric.name for metric in self.metrics}
+        return {name: value for name, value in values.items() if name not in known}
+
+    def after_training(self, best: Callable[[], Model]) -> dict[str, Any]:
+        """The calibration of intervals on the validation part, if it is asked for."""
+        if not self.settings.conformal:
+            return {}
+        made = hindcasts(best(), self, "valid", calibrated=False)
+        self.calibration = calibrated(made, self.settings.coverage)
+        return {"conformal": self.calibration.as_json()}
+
+    def span(self, part: str, number: int = 0) -> tuple[int, int]:
+        """The first step of a part of a series and that after its last."""
+        cut = self._cuts[number][checked_part(part)]
+        return cut.start, cut.stop
+
     def begins(self, part: str, number: int = 0) -> int:
         """The first step of a part of a series; its length if the part is empty."""
-        cut = self._cuts[number][checked_part(part)]
-        return cut.start if cut.start < cut.stop else len(self.series[number])
+        start, stop = self.span(part, number)
+        return start if start < stop else len(self.series[number])
+
+    def future_of(self, number: int, steps: int) -> np.ndarray:
+        """The rows after a series, with what is known ahead; refused if they are too few."""
+        future, known = self.future[number], self.columns.known
+        if known and len(future) < steps:
+            of = f" of series {shown(self.series_names[number])}" if len(self.series) > 1 else ""
+            raise BadInput(
+                f"the next {steps} values of {', '.join(known[:20])}{of} are needed, because they "
+                f"are known ahead; {self.where} has {len(future)} rows after the last of "
+                f"{', '.join(self.names[n] for n in self.targets[:20])}"
+            )
+        return self.rows_after(number, len(self.series[number]), steps + self.horizon)
+
+    def rows_after(self, number: int, begin: int, steps: int) -> np.ndarray:
+        """The rows of a series from a step on and those after it, of the calendar at least `steps`.
+
+        They are what a forecast from there may know: of all other columns it must not read them.
+        """
+        rows = np.concatenate([self.series[number][begin:], self.future[number]])
+        more = steps - len(rows)
+        if not self.columns.calendar or more <= 0 or self.timelines is None:
+            return rows
+        end = len(self.series[number]) + len(self.future[number])
+        place = slice(len(self.names), len(self.names) + len(self.columns.calendar))
+        last = rows[-1:] if len(rows) else self.series[number][-1:]
+        later = np.repeat(last, more, axis=0)
+        later[:, place] = calendar_after(self.timelines[number], end, more)
+        return np.concatenate([rows, later])
+
+    def stamps_from(self, number: int, begin: int, count: int) -> np.ndarray | None:
+        """The times of some steps of a series, and of those after it; `None` if it has none."""
+        if self.timelines is None:
+            return None
+        return stamps_after(self.timelines[number], begin, count)
 
     def baselines(self) -> dict[str, float]:
         return super().baselines() | self.yardsticks("valid")
 
     def yardsticks(self, part: str) -> dict[str, float]:
         stream = self.parts[checked_part(part)]
-        return yardsticks.scores(self._naive(part), stream, self.metric, self._errors)
+        return yardsticks.scores(self._naive(part), stream, self.metric, self.naive_errors)
 
     def preview(self, network: Model, key: jax.Array) -> str | None:
         """The first validation window: what came, and what had been forecast for it."""
@@ -234,23 +365,62 @@ class Series(Streamed, FileTask, AnsweringTask):
             "targets": [self.names[n] for n in self.targets] if self.forecasts else None,
             "scaler": self.scaler.as_json(),
             "answers": self.answers.as_json(),
-        } | ({"naive_errors": self._errors} if self._errors else {})
+            **self.columns.as_json(),
+            **({} if self.timelines is None else {"time": self.timelines[0].as_json()}),
+            **({"naive_errors": self.naive_errors} if self.naive_errors else {}),
+            **({} if self.calibration is None else {"conformal": self.calibration.as_json()}),
+        }
 
     @classmethod
     def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        columns = kept_texts(found["columns"], "columns")
-        scaler = Scaler.from_json(found["scaler"])
-        if len(scaler.shift) != len(columns):
-            raise ValueError("its scaling is not of its columns")
-        answers = answers_from_json(found["answers"])
+        columns, answers = Columns.from_json(found), answers_from_json(found["answers"])
+        if "time" in found:
+            check_time(found["time"])
         if found["targets"] is not None:
             targets = kept_texts(found["targets"], "targets")
-            if not {*targets} <= {*columns}:
+            if not {*targets} <= {*columns.names}:
                 raise ValueError("its targets are not among its columns")
-            if answers.scaler is None or len(answers.scaler.shift) != len(targets):
-                raise ValueError("its answers are not numbers, one per target")
+            width = answers.width or 0
+            if not width or width % len(targets):
+                raise ValueError("its answers are not numbers, one per target and step ahead")
+            if "conformal" in found:
+                sizes = width // len(targets), len(targets)
+                Conformal.from_json(found["conformal"], *sizes, answers.levels or None)
         yardsticks.check_errors(found.get("naive_errors", {}), answers)
-        return scaler.columns, answers.outputs
+        return columns.inputs, answers.outputs
+
+    @classmethod
+    def interface(cls, settings: Any, artefacts: Mapping[str, Any]) -> Interface:
+        columns, answers = Columns.from_json(artefacts), answers_from_json(artefacts["answers"])
+        if artefacts["targets"] is None or answers.scaler is None:
+            raise BadInput("this run learns a column from the others; it forecasts nothing")
+        strange = [*columns.words, *columns.calendar, *columns.known]
+        if strange:
+            raise BadInput(
+                f"the run reads {', '.join(strange[:10])}, which are words, dates or values known "
+                "ahead; a program elsewhere reads a row of numbers at each step, and no more"
+            )
+        targets, scaler = artefacts["targets"], columns.scaler
+        horizon = len(answers.scaler.shift) // len(targets)
+        levels: Any = list(answers.levels or (None,))
+        about = {
+            "columns": list(columns.names),
+            "shift": list(scaler.shift),
+            "factor": list(scaler.factor),
+            "mean": list(scaler.means),
+            "masked": list(scaler.masked),
+            "targets": list(targets),
+            "horizon": horizon,
+            "levels": levels,
+            "target_shift": list(answers.scaler.shift),
+            "target_factor": list(answers.scaler.factor),
+            "moved": None,
+        }
+        if "conformal" in artefacts:
+            sizes = horizon, len(targets)
+            kept = Conformal.from_json(artefacts["conformal"], *sizes, answers.levels or None)
+            about |= {"levels": list(kept.levels), "moved": kept.moved.tolist()}
+        return Interface("forecast", about)
 
     def fingerprint(self) -> str:
         return hashed([x for stream in self.parts.values() for x in stream])
@@ -259,26 +429,50 @@ class Series(Streamed, FileTask, AnsweringTask):
     def read(cls, given: Reading) -> "Series":
         if given.file is None:
             raise BadInput("the task series needs a file: data.csv, .npy or .parquet")
-        arguments = series_of_file(given)
         with naming(given.file):
-            return cls(**arguments)
+            text = text_columns(given.settings, names_in(given.settings.target))
+            table = table_of_file(Path(given.file), text)
+            return cls(table, source=given.file, **given.arguments)
+
+    @classmethod
+    def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> Self:
+        task = super().on_file(path, settings, artefacts)
+        task.check_parts((1.0, 0.0, 0.0))
+        return task
 
     def hold_out_all(self) -> None:
         super().hold_out_all()
         self._cuts = [dict.fromkeys(PARTS, cut["train"]) for cut in self._cuts]
+        self.naive_scales = np.full_like(self.naive_scales, np.nan)  # they are of training parts
+
+    @classmethod
+    def verb(cls, artefacts: Mapping[str, Any]) -> str:
+        return "evaluate" if artefacts["targets"] is None else "forecast"
 
     @classmethod
     def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
-        """What comes after the last row of a file, a table or an array; see `continuations`."""
-        file = how.given_file("a file: data.csv, .npy or .parquet")
+        """What comes after the last row of a file, a table or an array; see `forecast`."""
+        return cls.forecast(network, how).answers()
+
+    @classmethod
+    def forecast(cls, network: Model, how: ApplyOptions) -> Forecast:
+        """What comes after the last row of each series that is given; see `forecast_after`."""
+        given = how.file_or_data("a file: data.csv, .npy or .parquet")
         if how.settings.kind is not None:
             raise BadInput("this run learns a column from the others; it forecasts nothing")
-        task = cls.on_file(file, how.settings, dict(how.artefacts))
-        return continuations(network, task, how.steps)
+        # Not by `on_file` of this class, which refuses series that are too short for a target.
+        on = cls.on_data if how.in_memory else super().on_file
+        return forecast_after(network, on(given, how.settings, dict(how.artefacts)), how.steps)
 
-
-BARS = "▁▂▃▄▅▆▇█"
-WIDEST = 72
+    @classmethod
+    def on_data(cls, given: Any, settings: Any, artefacts: dict[str, Any]) -> Self:
+        """`on_file` for a frame or arrays in memory."""
+        named = {"targets": artefacts["targets"], "names": artefacts["columns"]}
+        whole = dataclasses.replace(settings, split="100/0/0")
+        named = {} if is_frame(given) else named
+        task = cls(given, settings=whole, artefacts=artefacts, **named)
+        task.hold_out_all()
+        return task
 
 
 def pairs(values: np.ndarray, columns: list[int], horizon: int) -> tuple[np.ndarray, np.ndarray]:
@@ -333,42 +527,3 @@ def joined(streams: list[Stream], inputs: int, outputs: int | None) -> Stream:
         nothing = np.zeros(0, bool)
         return Stream(np.zeros((0, inputs), np.float32), targets, nothing, nothing)
     return Stream(*(np.concatenate(parts) for parts in zip(*streams, strict=True)))
-
-
-def sparkline(values: np.ndarray, low: float, high: float) -> str:
-    """Values as bars of eight heights, with a blank for a value that is not finite.
-
-    Example:
-        >>> sparkline(np.array([0.0, 1.0, 2.0]), 0.0, 2.0)
-        '▁▅█'
-    """
-    span = high - low or 1.0
-    return "".join(
-        BARS[round(min(max((x - low) / span, 0), 1) * (len(BARS) - 1))] if np.isfinite(x) else " "
-        for x in values.tolist()
-    )
-
-
-def sparklines(
-    name: str, horizon: int, lines: dict[str, np.ndarray], there: np.ndarray
-) -> str | None:
-    """A column and its forecasts as sparklines on the same scale, that of the line `actual`.
-
-    Args:
-        name: of the column.
-        horizon: how far ahead the forecasts are.
-        lines: `(T,)` each, by name.
-        there: `(T,)`, false where the actual value is missing.
-    """
-    actual = np.where(there, lines["actual"], np.nan)[:WIDEST]
-    if not np.isfinite(actual).any():
-        return None
-    low, high = float(np.nanmin(actual)), float(np.nanmax(actual))
-    ahead = "1 step ahead" if horizon == 1 else f"{horizon} steps ahead"
-    drawn = {**lines, "actual": actual}
-    return "\n".join(
-        [
-            f"{name}, {ahead}, from {low:.4g} to {high:.4g}",
-            *(f"{key:<10}{sparkline(row[:WIDEST], low, high)}" for key, row in drawn.items()),
-        ]
-    )

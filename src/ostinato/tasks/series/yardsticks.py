@@ -72,7 +72,7 @@ def forecasts(
     cuts: list[slice],
     columns: list[int],
     horizon: int,
-    season: int | None,
+    seasons: Mapping[str, int],
     scaler: Scaler,
 ) -> Forecasts:
     """The naive forecasts of one part of all series, scaled, with a row for each of its targets.
@@ -82,14 +82,13 @@ def forecasts(
         cuts: the steps of the part, for each series.
         columns: those to forecast.
         horizon: steps to forecast.
-        season: steps of a season, or `None`.
+        seasons: the steps of a season, by the name of the forecast.
         scaler: of all columns.
     """
     shift, factor, means = (
         np.array(x)[columns] for x in (scaler.shift, scaler.factor, scaler.means)
     )
     whole = [(filled(x[:, columns], means) - shift) / factor for x in xs]
-    seasons = {"persistence": 1} | ({} if season is None else {"seasonal naive": season})
     return {
         name: np.concatenate(
             [

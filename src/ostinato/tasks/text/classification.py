@@ -1,8 +1,7 @@
 """A label, or several, for each text: the task, and how a trained network labels other texts."""
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,35 +11,33 @@ import numpy as np
 
 from ...cells import Model
 from ...data import Batch
-from ...data.artefact_checks import kept_whole
 from ...data.generated.texts import reviews
-from ...data.lines import check_columns, count_lines, given_lines, read_labelled
-from ...data.padding import columns, multiple_above
 from ...data.splits import shares
+from ...data.text_table import counted as number_of
 from ...data.vocabulary import checked_texts
 from ...data.words import Words
 from ...errors import BadInput
-from ...progress import Report, each, silent
 from ...settings import setting
-from ..applying import ApplyOptions, outputs_on
+from ..applying import ApplyOptions
 from ..file_task import FileTask, Reading, naming
 from ..metrics import counted, values_of
 from ..series.arrays import Arrays
 from ..series.sequences import sequences
 from ..start_vectors import VectorSettings, model_numbers, read_start
-from ..target_codec import TargetCodec, label_sets
-from ..task import AnsweringTask, Artefacts, random
+from ..target_codec import label_sets
+from ..task import Artefacts, random
+from .labelled import LabelCode, read_labelled
+from .passages import LabelledPassage
 
 LEVELS = ("words", "characters")
+KINDS = ("classification", "multilabel")
 RARE = 2  # a word or character that occurs less often is unknown
 EMBEDDING = 64  # of words; characters are one-hot vectors
 REVIEWS = 3000
 LANGUAGE = 4  # a place in the random numbers of the seed
-TOGETHER = 64
-ROUND = 16  # steps by which padded texts grow, so that there are few compilations
 
 
-class Classify(Arrays, AnsweringTask):
+class Classify(Arrays):
     """Read a text word by word or character by character; at its end, say its label.
 
     The answer comes from the last state, or with `--pool mean` from the mean of all states. A
@@ -50,9 +47,9 @@ class Classify(Arrays, AnsweringTask):
     batches and padding see `Arrays`. The baseline is naive Bayes on the words or characters of a
     text, whose order it does not know.
 
-    With `kind="multilabel"` a text has any number of labels, joined by commas, each learned by a
-    sigmoid of its own (Lipton et al., 2015, section 2.3); naive Bayes then decides about each label
-    by itself.
+    With `kind="multilabel"` a text has any number of labels, in a list or joined by commas, each
+    learned by a sigmoid of its own (Lipton et al., 2015, section 2.3); naive Bayes then decides
+    about each label by itself.
 
     Shapes: inputs symbols `(T, B)`; targets `(T, B)`, or `(T, B, labels)` of 0 and 1, asked for at
     the last step of each text.
@@ -66,16 +63,33 @@ class Classify(Arrays, AnsweringTask):
 
     @dataclasses.dataclass(frozen=True)
     class Settings(VectorSettings):
-        file: str | None = setting(None, "lines label<TAB>text (generated reviews)", of_file=True)
-        kind: str = setting(
-            "classification",
-            "one label per text (classification), or several, joined by commas (multilabel)",
-            among=("classification", "multilabel"),
+        file: str | None = setting(
+            None,
+            "a table with --text and --label, lines label<TAB>text, or a folder for each label "
+            "(generated reviews)",
+            of_file=True,
+        )
+        text: str | None = setting(None, "column of the texts in a table", of_file=True)
+        label: str | None = setting(None, "column of their labels", of_file=True)
+        separator: str | None = setting(
+            None, "what divides several labels of a text, such as |", of_file=True
+        )
+        encoding: str = setting("utf-8", "character encoding of the file", of_file=True)
+        kind: str | None = setting(
+            None,
+            "one label per text (classification), or several (multilabel); by --separator, or "
+            "lists in JSON",
+            among=KINDS,
         )
         level: str = setting("words", "symbols of a text: words or characters", among=LEVELS)
         length: int | None = setting(None, "words or characters that are read of a text", min=1)
         split: str = setting("80/10/10", "percent for training, validation, test", read=shares)
         paths = ("file", "vectors")
+
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            if self.separator is not None and (not self.separator or self.kind == KINDS[0]):
+                raise BadInput("separator divides several labels; give one, and kind multilabel")
 
     name = "classify"
 
@@ -90,14 +104,16 @@ class Classify(Arrays, AnsweringTask):
     ):
         """
         Args:
-            texts, labels: as many of each; several labels of a text are joined by commas.
+            texts, labels: as many of each; several labels of a text are a list, or joined by
+                commas with `kind="multilabel"`.
             source: where the texts are from, for messages.
             artefacts: of a trained model, whose words and labels are used.
             given: `seed` of all that is random, and settings by name: `kind`, `level`,
                 `length`, `split`, `vectors` and `freeze_vectors`; see `Settings`.
         """
         texts = checked_texts(texts, "texts")
-        labels = checked_texts(labels, "labels", str | int | np.generic)
+        lists = any(isinstance(some, list | tuple) for some in labels)
+        labels = [*labels] if lists else checked_texts(labels, "labels", str | int | np.generic)
         if len(texts) != len(labels):
             raise BadInput(f"there are {len(texts)} texts and {len(labels)} labels")
         FileTask.__init__(self, source=source, **given)
@@ -116,10 +132,12 @@ class Classify(Arrays, AnsweringTask):
         else:
             self.words = Words.from_json(artefacts["words"])
             known["answers"] = artefacts["answers"]
-        kind, names = self.settings.kind, None
-        targets = np.array(labels, object)
-        if kind == "multilabel":
-            targets, names = label_sets(targets, known["answers"]["classes"] if known else None)
+        several = lists or (artefacts is not None and artefacts["answers"].get("several", False))
+        kind, names = self.settings.kind or KINDS[several], None
+        if kind == KINDS[1]:
+            targets, names = label_sets(labels, known["answers"]["classes"] if known else None)
+        else:
+            targets = np.array(labels, object)
         data = sequences(
             [self.words.encode(some) for some in symbols],
             targets,
@@ -189,7 +207,8 @@ class Classify(Arrays, AnsweringTask):
         if not len(which):
             return None
         texts = [self.texts[n] for n in which]
-        said = LabelCode.from_json(self.artefacts()).labels_of(network, texts)
+        outputs = LabelCode.from_json(self.artefacts()).outputs_of(network, texts)
+        said = self.answers.in_words(outputs)
         wanted = self.data.targets[which]
         marks = wanted if wanted.ndim == 2 else np.eye(self.outputs)[wanted]
         right = self.answers.in_words(marks)
@@ -198,13 +217,33 @@ class Classify(Arrays, AnsweringTask):
             for label, true, text in zip(said, right, texts, strict=True)
         )
 
+    def passage(self, part: str) -> LabelledPassage:
+        which = self.parts[part]
+        right = self.data.targets[which] if self.classes is not None else None
+        code = LabelCode.from_json(self.artefacts())
+        return LabelledPassage(code, [self.texts[n] for n in which], right)
+
+    @classmethod
+    def passage_of(cls, text: str, network: Model, how: ApplyOptions) -> LabelledPassage:
+        texts = [line for line in text.splitlines() if line.strip()]
+        return LabelledPassage(LabelCode.from_json(how.artefacts), texts)
+
     @classmethod
     def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
-        """The label of each line, as `label<TAB>text`; several are joined by commas."""
+        """The label of each line, as `label<TAB>text`; several are joined by commas.
+
+        Of a table, the texts are in the column that the run learned from.
+        """
         code = LabelCode.from_json(how.artefacts)
-        lines, total = given_lines(how.file), count_lines(how.file)
-        for label, text in code.apply(network, lines, how.report, total):
-            yield {"source": text, "label": label, "text": f"{label}\t{text}"}
+        how = how.of_column(how.settings.text, how.settings.encoding)
+        every = code.apply(network, how.lines(), how.report, how.line_count)
+        for text, outputs in every:
+            (answer,) = code.answers.told(outputs[None], how.n_best)
+            yield {
+                "source": text,
+                **answer,
+                "text": f"{answer['text']}\t{' '.join(text.splitlines())}",
+            }
 
     def artefacts(self) -> dict[str, Any]:
         return {
@@ -225,65 +264,18 @@ class Classify(Arrays, AnsweringTask):
         if given.file is None:
             texts, labels = reviews(REVIEWS, random(given.seed, LANGUAGE))
             return cls(texts, labels, source="the generated reviews", **given.arguments)
-        texts, labels = read_labelled(given.file, empty=given.settings.kind == "multilabel")
-        if given.artefacts is None:
-            check_columns(texts, labels, given.file)
+        read = read_labelled(given.file, given.settings, known=given.artefacts is not None)
         with naming(given.file):
-            return cls(texts, labels, source=given.file, **given.arguments)
+            task = cls(read.texts, read.labels, source=given.file, **given.arguments)
+        task.notes = (*read.notes, *task._seen_before())
+        return task
 
-
-@dataclasses.dataclass(frozen=True)
-class LabelCode:
-    """What a network needs to read texts and to name its answers.
-
-    Attributes:
-        level: `"words"`, which are separated by spaces, or `"characters"`.
-        cut: how many words or characters are read of a text, or `None` for all.
-        words: the known words or characters.
-        answers: the labels.
-    """
-
-    level: str
-    cut: int | None
-    words: Words
-    answers: TargetCodec
-
-    @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> "LabelCode":
-        """From the artefacts of `Classify`."""
-        words, answers = Words.from_json(found["words"]), TargetCodec.from_json(found["answers"])
-        level, cut = found["level"], found["length"]
-        if level not in ("words", "characters") or answers.classes is None:
-            raise ValueError("its texts are not of words or characters, or have no classes")
-        if cut is not None:
-            kept_whole(cut, "length")
-        return cls(level, cut, words, answers)
-
-    def split(self, text: str) -> list[str]:
-        """The words or characters of a text that are read."""
-        return (text.split() if self.level == "words" else list(text))[: self.cut]
-
-    def labels_of(self, network: Model, texts: Sequence[str]) -> list[str]:
-        """The most probable label of each text; several are joined by commas."""
-        symbols = [self.words.encode(self.split(text)) for text in texts]
-        inputs, lengths = columns(symbols, multiple_above(max(map(len, symbols)), ROUND))
-        batch = Batch(inputs, None, np.ones(inputs.shape, np.float32), lengths, first=None)
-        outputs = np.asarray(outputs_on(network, batch))
-        return self.answers.in_words(outputs[lengths - 1, np.arange(len(texts))])
-
-    def apply(
-        self,
-        network: Model,
-        lines: Iterable[str],
-        report: Report = silent,
-        total: int | None = None,
-    ) -> Iterator[tuple[str, str]]:
-        """The label of each line, with the line; `report` hears how many of `total` are done."""
-        numbered = enumerate((line.strip() for line in lines), 1)
-        blocks = iter(lambda: list(islice(numbered, TOGETHER)), [])
-        for some in each(blocks, report, "labelling the lines", total, len):
-            for number, text in some:
-                if not text:
-                    raise BadInput(f"line {number} is empty; give a text on each line")
-            texts = [text for _, text in some]
-            yield from zip(self.labels_of(network, texts), texts, strict=True)
+    def _seen_before(self) -> Iterator[str]:
+        """A sentence about held-out texts that are in the training part too."""
+        seen = {self.texts[n] for n in self.parts["train"]}
+        held_out = [n for part in ("valid", "test") for n in self.parts[part]]
+        if count := sum(self.texts[n] in seen for n in held_out):
+            yield (
+                f"{count:,} of {number_of(len(held_out), 'held-out text')} are in the training "
+                "part too, word for word"
+            )

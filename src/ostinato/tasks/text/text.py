@@ -13,18 +13,21 @@ import numpy as np
 from ...cells import Model
 from ...data import Batch, Vocabulary, read_symbols
 from ...data.files import whole_path
+from ...data.reading import notes_on
 from ...data.splits import divided, shares
 from ...decoding import sample
 from ...decoding.sampling import NotFinite
 from ...decoding.text import opening
 from ...errors import BadInput
 from ...settings import checked_kind, setting
+from ..applying import ApplyOptions
 from ..file_task import FileTask, Reading, naming
 from ..framing import PerStep
 from ..generated import Length
+from ..interface import Interface
 from ..losses import CrossEntropy
 from ..metrics import Bits, Perplexity
-from ..task import TextTask, hashed
+from ..task import AnsweringTask, TextTask, hashed
 from ..windows import Stream, Streamed, in_windows, next_symbols
 from .ngrams import ngram_bits, unigram_bits
 from .passages import TextPassage
@@ -48,7 +51,11 @@ class Text(Streamed, FileTask, TextTask):
 
     @dataclasses.dataclass(frozen=True)
     class Settings(Length):
-        file: str | None = setting(None, "the text to learn: a file, or a data set", of_file=True)
+        file: str | None = setting(
+            None,
+            "the text to learn: a file (.gz too), a folder of texts, or a data set",
+            of_file=True,
+        )
         level: str = setting(
             "characters", "symbols of a text: characters or bytes", among=LEVELS, of_file=True
         )
@@ -130,7 +137,23 @@ class Text(Streamed, FileTask, TextTask):
             symbols, known = read_symbols(file, level, settings.encoding, vocabulary)
             if kept is not None and len(symbols) < 2:
                 raise BadInput(f"{file} has fewer than 2 symbols; there is nothing to predict")
-            return cls(symbols, known, source=file, **options)
+            task = cls(symbols, known, source=file, **options)
+        task.notes = notes_on(file, known)
+        return task
+
+    @classmethod
+    def interface(cls, settings: Any, artefacts: Mapping[str, Any]) -> Interface:
+        known = Vocabulary.from_json(artefacts["vocabulary"])
+        every = [known.decode([n]) for n in range(len(known))]
+        characters = None if known.level == "bytes" else every
+        return Interface("text", {"characters": characters, "opening": int(opening(known)[0])})
+
+    @classmethod
+    def answering(cls) -> type[AnsweringTask]:
+        raise BadInput(
+            "a run on a text has no answers to give: `ostinato sample` writes more text, `ostinato "
+            "evaluate` measures another file, and `ostinato inside` shows what the network expects"
+        )
 
     def stream_of(self, part: str) -> Stream:
         return self._training if part == "train" else next_symbols(self.parts[part])
@@ -142,8 +165,8 @@ class Text(Streamed, FileTask, TextTask):
         return TextPassage(self.parts[part], self.vocabulary)
 
     @classmethod
-    def passage_of(cls, text: str, artefacts: Mapping[str, Any]) -> TextPassage:
-        known = Vocabulary.from_json(artefacts["vocabulary"])
+    def passage_of(cls, text: str, network: Model, how: ApplyOptions) -> TextPassage:
+        known = Vocabulary.from_json(how.artefacts["vocabulary"])
         return TextPassage(known.encode(text), known)
 
     @functools.cached_property

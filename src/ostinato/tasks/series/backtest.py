@@ -1,0 +1,204 @@
+"""Backtests with a rolling origin: forecasts as they would have been made, beside what came.
+
+The origins are spread evenly over the test part. At each of them the network reads all that was
+known by then, from the beginning of the series on, and forecasts its horizon; nothing that is
+forecast lies before the test part. The network is not trained anew at any origin. Tashman (2000)
+calls this a rolling origin without recalibration; the yardsticks of `statistical` are fitted anew,
+which is to their advantage.
+
+Source: Tashman (2000), Out-of-sample tests of forecasting accuracy.
+"""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...cells import Model
+from ...errors import BadInput
+from ...progress import Report, each, silent
+from ..task import checked_count
+from .continuing import forecasts_at_each
+from .hindcasts import Hindcasts
+from .statistical import checked_names, statistical
+from .yardsticks import filled, naive
+
+if TYPE_CHECKING:
+    from .series import Series
+
+MAX_ORIGINS = 10_000
+MAX_FITS = 2000  # of yardsticks, each of which takes about a second
+NOTE = "the network is not trained anew at any origin"
+
+
+@dataclasses.dataclass(frozen=True)
+class Backtest:
+    """Forecasts from several origins.
+
+    Attributes:
+        made: of the network.
+        yardsticks: the same of each yardstick, by name.
+        origin: `(N,)`, the number of the origin of each forecast, from 0.
+        first: `(N,)`, the step of its series that is forecast first.
+        left_out: the numbers of series whose test part has no room for so many origins.
+    """
+
+    made: Hindcasts
+    yardsticks: dict[str, Hindcasts]
+    origin: np.ndarray
+    first: np.ndarray
+    left_out: list[int]
+
+    def as_json(self) -> dict[str, Any]:
+        """All metrics, overall, of the yardsticks and of each origin."""
+        return {
+            "overall": self.made.metrics(),
+            "yardsticks": {name: made.metrics() for name, made in self.yardsticks.items()},
+            "origins": [
+                {
+                    "first": self.first[self.origin == n].tolist(),
+                    "series": self.made.series[self.origin == n].tolist(),
+                    "metrics": self.made.among(self.origin == n).metrics(),
+                }
+                for n in np.unique(self.origin)
+            ],
+            "left_out": self.left_out,
+            "note": NOTE,
+        }
+
+
+def origins_of(task: "Series", count: int) -> dict[int, np.ndarray]:
+    """For each series the steps at which its forecasts begin; series without room are left out.
+
+    Example:
+        >>> task = Series(np.sin(np.arange(200) / 5), horizon=3, split="80/10/10")
+        >>> origins_of(task, 4)[0].tolist()
+        [180, 186, 191, 197]
+    """
+    count = checked_count(count, "origins of a backtest")
+    if count > MAX_ORIGINS:
+        raise BadInput(f"a backtest has at most {MAX_ORIGINS} origins, got {count}")
+    found, most = {}, 0
+    for n in range(len(task.series)):
+        first, last = task.span("test", n)
+        first, room = max(first, 1), last - task.horizon - max(first, 1) + 1
+        most = max(most, room)
+        if room >= count:
+            found[n] = np.round(np.linspace(first, first + room - 1, count)).astype(int)
+    if not found:
+        raise BadInput(
+            f"the test part has room for {max(most, 0)} origins with a horizon of {task.horizon}, "
+            f"got {count}" + ("" if most > 0 else "; give the test part a larger share")
+        )
+    return found
+
+
+def backtest(
+    network: Model,
+    task: "Series",
+    origins: int = 10,
+    yardsticks: str | Sequence[str] = (),
+    report: Report = silent,
+) -> Backtest:
+    """Forecast from several origins of the test part of every series.
+
+    Args:
+        network: trained on the task.
+        task: a `Series` that forecasts.
+        origins: how many.
+        yardsticks: `"ets"` and `"theta"`, if wanted beside the naive forecasts; see `statistical`.
+        report: hears how many fits of yardsticks are done.
+
+    Example:
+        >>> task = Series(np.sin(np.arange(200) / 5), horizon=3, split="80/10/10")
+        >>> network = Network(LSTM(1, 8, key=key), Readout(8, 3, key=key))
+        >>> found = backtest(network, task, 4)
+        >>> sorted(found.yardsticks), len(found.as_json()["origins"])
+        (['persistence'], 4)
+    """
+    names = checked_names(yardsticks) if yardsticks else ()
+    places = origins_of(task, origins)
+    fits = len(names) * len(task.targets) * sum(map(len, places.values()))
+    if fits > MAX_FITS:
+        raise BadInput(
+            f"{', '.join(names)} would be fitted {fits} times, at most {MAX_FITS} times are "
+            "allowed; take fewer origins"
+        )
+    report(0, None, "forecasting from every origin")
+    later = np.arange(task.horizon)
+    rows = []
+    for n, first in places.items():
+        x = task.series[n]
+        made = forecasts_at_each(network, task, x[: first[-1]], x[first[-1] :])[first - 1]
+        rows.append((made, x[first[:, None] + later][..., task.targets]))
+    forecasts, came = (np.concatenate(parts) for parts in zip(*rows, strict=True))
+    series = np.repeat([*places], origins)
+    mine = Hindcasts(
+        task.levels,
+        forecasts,
+        came,
+        series,
+        task.naive_scales[series],
+        task.calibration is not None,
+    )
+    levels = task.quantiles or (None,)
+    others = _naive(task, places, levels)
+    fitted = each(_fitted(task, places, names, levels), report, "fitting yardsticks", fits)
+    made_by: dict[str, list[np.ndarray]] = {name: [] for name in names}
+    for name, values in fitted:
+        made_by[name].append(values)
+    shape = (len(series), len(task.targets), task.horizon, len(levels))
+    for name, made in made_by.items():
+        others[name] = np.stack(made).reshape(shape).swapaxes(1, 2)
+    return Backtest(
+        mine,
+        {
+            name: dataclasses.replace(mine, levels=levels, forecasts=values, calibrated=False)
+            for name, values in others.items()
+        },
+        np.tile(np.arange(origins), len(places)),
+        np.concatenate([*places.values()]),
+        sorted({*range(len(task.series))} - {*places}),
+    )
+
+
+def _naive(
+    task: "Series", places: dict[int, np.ndarray], levels: tuple[float | None, ...]
+) -> dict[str, np.ndarray]:
+    """Naive forecasts by name, `(N, horizon, targets, levels)`; see `yardsticks`."""
+    scaler = task.answers.scaler
+    assert scaler is not None
+    found = {}
+    for name, season in task.seasons.items():
+        made = np.concatenate(
+            [naive(_known(task, n), task.horizon, season)[first - 1] for n, first in places.items()]
+        )
+        wrong = np.zeros((made.shape[1], 1))
+        if task.quantiles is not None:
+            wrong = np.array(task.naive_errors[name]) * np.array(scaler.factor)[:, None]
+        shape = (len(made), task.horizon, len(task.targets), len(levels))
+        found[name] = (made[..., None] + wrong).reshape(shape)
+    return found
+
+
+def _known(task: "Series", number: int) -> np.ndarray:
+    """The target columns of a series, with the last known value in place of missing ones."""
+    means = np.array(task.scaler.means)[task.targets]
+    return filled(task.series[number][:, task.targets], means)
+
+
+def _fitted(
+    task: "Series",
+    places: dict[int, np.ndarray],
+    names: Sequence[str],
+    levels: tuple[float | None, ...],
+) -> Iterator[tuple[str, np.ndarray]]:
+    """For each series, origin, target column and yardstick its name and forecast."""
+    for n, first in places.items():
+        known = _known(task, n)
+        for step in first:
+            for column in range(len(task.targets)):
+                for name in names:
+                    values = known[:step, column]
+                    yield name, statistical(name, values, task.horizon, task.season, levels)

@@ -1,0 +1,178 @@
+"""Names, tags, notes, the archive and the trash: all of it in the folder, with a way back."""
+
+import json
+import os
+import stat
+
+import pytest
+
+from ostinato.errors import BadInput
+from ostinato.files import locked
+from ostinato.runs.folder.labels import Labels
+from ostinato.runs.folder.listing import listed, run_folders
+from ostinato.studio import tidying
+from ostinato.studio.folder import Folder, NoRun
+from studio.serving import a_log, write_run
+
+
+@pytest.fixture
+def folder(tmp_path):
+    runs = tmp_path / "runs"
+    for name in ("a", "b", "deep/er"):
+        write_run(runs / name, a_log())
+    return Folder(runs)
+
+
+def names(folder):
+    return [row.name for row in folder.rows()]
+
+
+def content(path):
+    return {one.name: one.read_bytes() for one in path.iterdir()}
+
+
+def test_labels_are_kept_in_the_run_folder_and_change_one_by_one(folder):
+    tidying.label(folder, "a", {"title": " Größe ", "tags": ["paper", "paper", "v2"]})
+    tidying.label(folder, "a", {"note": "first line\nsecond"})
+    kept = json.loads((folder.path / "a" / "labels.json").read_text())
+    assert kept == {
+        "title": "Größe",
+        "tags": ["paper", "v2"],
+        "note": "first line\nsecond",
+        "archived": False,
+    }
+    assert folder.row("a").labels == Labels("Größe", ("paper", "v2"), "first line\nsecond")
+    tidying.label(folder, "a", {"archived": True, "title": ""})
+    assert [row.labels.archived for row in folder.rows()] == [True, False, False]
+    assert listed(folder.path / "a").labels.tags == ("paper", "v2")
+
+
+WRONG = {
+    "labels are title, tags, note, archived": [{"colour": "red"}, {"name": "x"}, {"": 1}],
+    "the labels are missing": [None, [], "x", 7],
+    "the name must be text": [{"title": 7}, {"title": None}, {"title": ["x"]}, {"title": "a\0"}],
+    "the name of a run is one line": [{"title": "a\nb"}, {"title": "\x1b[31mred"}],
+    "the name has at most 120": [{"title": "x" * 121}],
+    "tags are a list": [{"tags": "x"}, {"tags": None}, {"tags": {}}, {"tags": ["x"] * 21}],
+    "a tag must be text": [{"tags": [1]}, {"tags": [None]}, {"tags": [[]]}, {"tags": ["\ud800"]}],
+    "a tag is one word": [{"tags": [""]}, {"tags": ["a b"]}, {"tags": ["a,b"]}, {"tags": [" a"]}],
+    "a tag has at most 40": [{"tags": ["x" * 41]}],
+    "the note must be text": [{"note": 1}, {"note": {}}, {"note": "\ud800"}],
+    "the note has at most 4,000": [{"note": "x" * 4001}],
+    "archived must be true or false": [{"archived": 1}, {"archived": "yes"}, {"archived": None}],
+}
+
+
+@pytest.mark.parametrize("words", WRONG)
+def test_wrong_labels_are_one_line_and_change_nothing(folder, words):
+    for given in WRONG[words]:
+        with pytest.raises(BadInput, match=words) as caught:
+            tidying.label(folder, "a", given)
+        assert "\n" not in str(caught.value) and len(str(caught.value)) < 200
+    assert not (folder.path / "a" / "labels.json").exists()
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b"{", b'{"title": "\\ud800"}', b'{"tags": [7]}'])
+def test_labels_of_others_that_cannot_be_read_are_none(folder, data):
+    (folder.path / "a" / "labels.json").write_bytes(data)
+    assert folder.row("a").labels == Labels()
+    tidying.label(folder, "a", {"title": "new"})
+    assert folder.row("a").labels.title == "new"
+
+
+def test_no_label_is_read_or_written_through_a_link(folder, tmp_path):
+    secret = tmp_path / "secret.json"
+    secret.write_text('{"title": "secret"}')
+    (folder.path / "a" / "labels.json").symlink_to(secret)
+    assert folder.row("a").labels == Labels()
+    with pytest.raises(BadInput, match="symbolic link"):
+        tidying.label(folder, "a", {"title": "mine"})
+    assert secret.read_text() == '{"title": "secret"}'
+
+
+def test_a_deleted_run_comes_back_as_it_was(folder):
+    before = content(folder.path / "deep" / "er")
+    kept = tidying.delete(folder, "deep/er")
+    assert names(folder) == ["a", "b"] == [path.name for path in run_folders(folder.path)]
+    (one,) = tidying.trashed(folder)
+    assert one["kept"] == kept and one["name"] == "deep/er" and one["row"]["state"] == "done"
+    assert tidying.count_trashed(folder) == 1
+    assert tidying.restore(folder, kept) == "deep/er"
+    assert content(folder.path / "deep" / "er") == before
+    assert names(folder) == ["a", "b", "deep/er"] and tidying.count_trashed(folder) == 0
+
+
+def test_the_same_name_can_be_deleted_twice_and_is_never_overwritten(folder):
+    first = tidying.delete(folder, "a")
+    write_run(folder.path / "a", a_log(40))
+    with pytest.raises(BadInput, match="there is already a; choose another name"):
+        tidying.restore(folder, first)
+    second = tidying.delete(folder, "a")
+    assert {one["kept"] for one in tidying.trashed(folder)} == {first, second}
+    assert tidying.restore(folder, first) == "a" and folder.row("a").step == 20
+
+
+def test_a_run_that_is_trained_stays(folder):
+    with locked(folder.path / "a"):
+        for change in (lambda: tidying.delete(folder, "a"), lambda: tidying.move(folder, "a", "c")):
+            with pytest.raises(BadInput, match="another process is training in"):
+                change()
+    assert names(folder) == ["a", "b", "deep/er"]
+    tidying.move(folder, "a", "new/c")
+    assert names(folder) == ["b", "deep/er", "new/c"]
+    assert ".lock" not in os.listdir(folder.path / "new" / "c")
+
+
+@pytest.mark.parametrize(
+    "to, words",
+    [
+        *((name, "is a folder below that of the studio") for name in ("", " ", "..", "../x", "/x")),
+        *(
+            (name, "is a folder below that of the studio")
+            for name in (".trash/x", "a/./../x", "x\0")
+        ),
+        ("b", "there is already b"),
+        ("b/inner", "b is a run; there are no runs within runs"),
+        ("link/x", "outside of the studio's folder"),
+        ("x" * 150 + "é" * 50 + "/" + "y" * 300, "is a folder below"),
+        ("é" * 199, "cannot be moved: File name too long"),
+    ],
+)
+def test_a_run_is_moved_only_to_a_free_place_in_the_folder(folder, tmp_path, to, words):
+    (folder.path / "link").symlink_to(tmp_path)
+    with pytest.raises(BadInput, match=words):
+        tidying.move(folder, "a", to)
+    assert "a" in names(folder)
+
+
+@pytest.mark.parametrize(
+    "kept", ["", ".", "..", "a", "../a", "x/../../a", "/etc", "{kept}/..", "x"]
+)
+def test_nothing_but_the_trash_is_restored_from(folder, kept):
+    there = tidying.delete(folder, "b")
+    with pytest.raises(NoRun):
+        tidying.restore(folder, kept.format(kept=there))
+    assert names(folder) == ["a", "deep/er"]
+
+
+def test_a_trash_that_is_a_link_is_refused(folder, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (folder.path / ".trash").symlink_to(tmp_path / "elsewhere")
+    for change in (tidying.delete, tidying.restore):
+        with pytest.raises(BadInput, match="symbolic link"):
+            change(folder, "a")
+    assert names(folder) == ["a", "b", "deep/er"]
+
+
+def test_the_folder_of_the_studio_itself_stays(tmp_path):
+    folder = Folder(write_run(tmp_path / "run", a_log()))
+    with pytest.raises(BadInput, match="stays where it is"):
+        tidying.delete(folder, ".")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the administrator may write everywhere")
+def test_what_the_file_system_refuses_is_one_line(folder):
+    folder.path.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    with pytest.raises(BadInput, match="a cannot be moved: Permission denied"):
+        tidying.delete(folder, "a")
+    folder.path.chmod(stat.S_IRWXU)

@@ -233,10 +233,10 @@ def label_sets(
         (['big', 'new'], [[1, 1], [0, 0], [1, 0]])
     """
     lists = [_labels_of(cell) for cell in cells]
-    for number, some in enumerate(lists):
-        if "" in some or len(set(some)) < len(some):
-            what = "an empty label" if "" in some else "a label twice"
-            raise BadInput(f"the labels of text {number} have {what}: {shown(','.join(some))}")
+    for number, labels in enumerate(lists):
+        if "" in labels or len(set(labels)) < len(labels):
+            what = "an empty label" if "" in labels else "a label twice"
+            raise BadInput(f"the labels of text {number} have {what}: {shown(','.join(labels))}")
     sets = [*map(set, lists)]
     names = sorted(set().union(*sets)) if known is None else [*map(str, known)]
     _check_alike(np.array(names, object))
@@ -250,9 +250,9 @@ def label_sets(
 
 
 def _labels_of(cell: str | Sequence[str]) -> list[str]:
-    if isinstance(cell, str):
-        cell = cell.split(",") if cell.strip() else []
-    return [str(part).strip() for part in cell]
+    parts = cell.split(",") if isinstance(cell, str) else cell
+    labels = [str(part).strip() for part in parts]
+    return [] if labels == [""] else labels
 
 
 def fit_label_sets(rows: np.ndarray, training: np.ndarray, names: Sequence[Any]) -> LabelSets:

@@ -24,7 +24,7 @@ from ..errors import BadInput
 from ..lens.patterns import Pattern, labelled
 from ..report.charts import Lines, Series, numbers
 from ..report.run_page import pictures_of
-from ..report.series_charts import can_forecast, forecasts, place_of
+from ..report.series_charts import can_forecast, forecasts, place_of, worst_first
 from ..report.subject import subject
 from ..runs import Config, examine, look_inside, open_run, play_run
 from ..runs.analysis.inside import Inside
@@ -40,6 +40,7 @@ KEPT = 3  # texts
 READ = 20_000  # pieces of a text that are read
 PAGE = 2000  # pieces that are shown at a time
 LONGEST = 2000  # symbols that are sampled
+SERIES = 1000  # that can be chosen, the worst first
 # What a form shows at once: these, and of a task all but the seldom ones.
 OFTEN = ("units", "layers", "budget", "rate", "clip", "batch", "steps", "epochs", "seed", "lens")
 SELDOM = (
@@ -310,19 +311,31 @@ def _beam(run: Any, prompt: str, count: int, width: int) -> dict[str, Any]:
 
 
 def forecast(request: dict) -> Any:
-    """A series continued from a place, as charts; no charts if the run forecasts nothing."""
+    """A series continued from a place, as charts; no charts if the run forecasts nothing.
+
+    Of several series the worst is drawn first, and `order` names them all, unless one is asked for.
+    """
     run = open_run(request["path"])
     with run.precision():
         task = run.task()
         if not can_forecast(task):
             return {"charts": []}
         wanted = {name: request.get(name) for name in ("series", "begin", "steps")}
+        saved, order = run.saved(), []
+        if len(task.series) > 1 and wanted["series"] is None:
+            numbers_of, errors, measure = worst_first(saved.network, task)
+            wanted["series"] = numbers_of[0]
+            order = [
+                {"number": n, "name": str(task.series_names[n]), "error": errors.get(n)}
+                | {"measure": measure}
+                for n in numbers_of[:SERIES]
+            ]
         place = place_of(task, **wanted)
-        charts = forecasts(run.saved(), task, place)
+        charts = forecasts(saved, task, place)
     return {
         "charts": [as_json(chart) for chart in charts],
         "place": dataclasses.asdict(place),
-        "count": len(task.series),
+        "order": order,
         "length": len(task.series[place.series]),
         "valid": task.begins("valid", place.series),
     }

@@ -33,6 +33,7 @@ from ..settings import (
 )
 from .applying import WITHOUT, ApplyOptions
 from .framing import Framing
+from .interface import Interface
 from .losses import Loss
 from .metrics import Metric
 
@@ -117,6 +118,7 @@ class Task(abc.ABC):
         predicts_next: whether the targets are later inputs, which a network must not see.
         readout_bias: whether readouts have a bias, unless the cell says otherwise.
         pictured: what `pictures` show, as the heading of a report.
+        classes: what each output stands for, if an answer is one of them; see `confusion`.
         model: the kind of model that the task needs and its numbers, as JSON; `None` for a plain
             `Network`. See `runs/network/models.py`.
         recipe: settings of a network and a learner that learn the task, by name. A configuration
@@ -144,6 +146,7 @@ class Task(abc.ABC):
     predicts_next: bool = False
     readout_bias: bool = True
     pictured: str = "Where the network looks"
+    classes: tuple[str, ...] | None = None
     model: Mapping[str, Any] | None = None
     recipe: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     notes: tuple[str, ...] = ()
@@ -240,12 +243,13 @@ class Task(abc.ABC):
         raise BadInput(f"the task {self.name} reads no text to look at")
 
     @classmethod
-    def passage_of(cls, text: str, artefacts: Mapping[str, Any]) -> "Passage":
+    def passage_of(cls, text: str, network: Model, how: ApplyOptions) -> "Passage":
         """The same for a text that somebody typed.
 
         Args:
             text: one or more lines.
-            artefacts: those of the run.
+            network: the trained network.
+            how: what the run keeps of its task.
         """
         raise BadInput(f"the task {cls.name} reads no text to look at")
 
@@ -280,6 +284,15 @@ class Task(abc.ABC):
     def answering(cls) -> "type[AnsweringTask]":
         """The task as one whose trained network answers new input; raises if it does not."""
         raise BadInput(f"a run of the task {cls.name} cannot be applied to new input")
+
+    @classmethod
+    def interface(cls, settings: Any, artefacts: Mapping[str, Any]) -> Interface:
+        """What inputs and outputs of a trained network mean, for programs elsewhere.
+
+        Args:
+            settings, artefacts: those of the run.
+        """
+        raise BadInput(f"a run of the task {cls.name} has no program elsewhere that could use it")
 
     def starting(self, network: Any) -> Any:
         """The network that training begins with, from a new one: with given word vectors, say."""

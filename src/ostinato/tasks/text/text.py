@@ -20,9 +20,11 @@ from ...decoding.sampling import NotFinite
 from ...decoding.text import opening
 from ...errors import BadInput
 from ...settings import checked_kind, setting
+from ..applying import ApplyOptions
 from ..file_task import FileTask, Reading, naming
 from ..framing import PerStep
 from ..generated import Length
+from ..interface import Interface
 from ..losses import CrossEntropy
 from ..metrics import Bits, Perplexity
 from ..task import AnsweringTask, TextTask, hashed
@@ -140,6 +142,13 @@ class Text(Streamed, FileTask, TextTask):
         return task
 
     @classmethod
+    def interface(cls, settings: Any, artefacts: Mapping[str, Any]) -> Interface:
+        known = Vocabulary.from_json(artefacts["vocabulary"])
+        every = [known.decode([n]) for n in range(len(known))]
+        characters = None if known.level == "bytes" else every
+        return Interface("text", {"characters": characters, "opening": int(opening(known)[0])})
+
+    @classmethod
     def answering(cls) -> type[AnsweringTask]:
         raise BadInput(
             "a run on a text has no answers to give: `ostinato sample` writes more text, `ostinato "
@@ -156,8 +165,8 @@ class Text(Streamed, FileTask, TextTask):
         return TextPassage(self.parts[part], self.vocabulary)
 
     @classmethod
-    def passage_of(cls, text: str, artefacts: Mapping[str, Any]) -> TextPassage:
-        known = Vocabulary.from_json(artefacts["vocabulary"])
+    def passage_of(cls, text: str, network: Model, how: ApplyOptions) -> TextPassage:
+        known = Vocabulary.from_json(how.artefacts["vocabulary"])
         return TextPassage(known.encode(text), known)
 
     @functools.cached_property

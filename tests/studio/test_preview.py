@@ -127,8 +127,8 @@ def test_the_form_offers_every_setting_that_names_columns_beside_them():
     form = worker.form({})
     tasks = form["roles"][0]["members"]
     named = {one["name"]: one["columns"] for one in tasks["series"]["fields"] if one["columns"]}
-    several = ("target", "ignore", "known", "static", "words")
-    assert {"sequence": "column", **dict.fromkeys(several, "columns")}.items() <= named.items()
+    several = dict.fromkeys(("target", "ignore", "known", "static", "words"), "columns")
+    assert {"sequence": "column", "time": "column", **several}.items() <= named.items()
     named = {one["name"]: one["columns"] for one in tasks["classify"]["fields"] if one["columns"]}
     assert named == {"text": "column", "label": "column"}
     assert not any(one["columns"] for one in tasks["text"]["fields"])
@@ -136,5 +136,6 @@ def test_the_form_offers_every_setting_that_names_columns_beside_them():
     often = [one["name"] for one in tasks["series"]["fields"] if one["often"]]
     assert {"file", "target", "horizon", "quantiles"} <= {*often} and "washout" not in often
     assert tasks["ntm-copy"]["recipe"]["turing"] == "128x20"
-    assert {"source", "target"} <= {x["name"] for x in tasks["translate"]["fields"] if x["path"]}
+    pair = {one["name"]: one for one in tasks["translate"]["fields"]}
+    assert pair["source"]["path"] and pair["target"]["path"] and pair["source"]["columns"]
     json.dumps(form)

@@ -59,6 +59,7 @@ SELDOM = (
     *("vectors", "target_vectors", "valid", "test", "valid_source", "valid_target"),
     *("test_source", "test_target", "longest", "coverage", "gaps", "duplicates"),
 )
+COLUMN = re.compile(r"(^|\bor their )(?P<what>columns?)\b")
 PATHS = (
     *("file", "source", "target", "valid", "test", "valid_source", "valid_target"),
     *("test_source", "test_target", "vectors", "target_vectors"),
@@ -93,19 +94,22 @@ def _fields(section: str, kind: Any) -> list[dict[str, Any]]:
     """Settings for a form: which of them matter most, which are files, and which name columns.
 
     A setting that names columns says so in its help: "columns to leave out, a,b,c", or "column"
-    where it is one. So a new one is offered beside the columns of a table by itself.
+    where it is one, or after a file: "source sentences, or their column". So a new one is offered
+    beside the columns of a table by itself.
     """
     known = settings_of(kind)
     of_table = section == "task" and "file" in known
     fields = []
     for one in known.values():
-        naming = re.match(r"columns?\b", one.help) if of_table and one.type is str else None
-        columns = naming[0] if naming else None
+        naming = COLUMN.search(one.help) if of_table and one.type is str else None
+        columns = naming["what"] if naming else None
         fields.append(
             {
                 "name": one.name,
                 "often": one.name in OFTEN or (section == "task" and one.name not in SELDOM),
-                "path": section == "task" and one.name in PATHS and not columns,
+                "path": section == "task"
+                and one.name in PATHS
+                and (not columns or "sentences" in one.help),
                 "columns": columns,
                 "type": one.type.__name__,
                 "default": list(one.default) if isinstance(one.default, tuple) else one.default,

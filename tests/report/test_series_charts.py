@@ -46,7 +46,7 @@ def test_after_the_end_it_is_what_apply_prints(tmp_path):
     # Nothing came: there is no second pair.
     chart, other = forecasts(Saved(7, network), task, Place(0, 200, 5))
     how = {"settings": Series.Settings(horizon=3, quantiles="0.1,0.5,0.9")}
-    how |= {"artefacts": task.artefacts(), "file": tmp_path / "x.npy"}
+    how |= {"artefacts": task.artefacts(), "given": tmp_path / "x.npy"}
     (loop,) = Series.apply(network, ApplyOptions(**how, steps=5))
     np.testing.assert_allclose(chart.series[1].y, np.array(loop["forecast"])[:, 0], rtol=1e-5)
     (ahead,) = Series.apply(network, ApplyOptions(**how))

@@ -16,7 +16,6 @@ from typer import Argument, Option
 from ..errors import BadInput
 from ..files import write_whole
 from ..runs import open_run
-from ..tasks.applying import ApplyOptions
 from ..tasks.task import Picture
 from .arguments import RunFolder, check_new_file, check_new_folder, path
 from .output import print_json, writing
@@ -113,15 +112,11 @@ def apply(
             raise BadInput(f"--save must be an .npy file, got {save}")
         asked["save"] = True
     trained = open_run(run)
-    task = trained.config.task
-    answering = task.kind.answering()
-    answering.check_options(asked)
     typed = (file is None or str(file) == "-") and sys.stdin is not None and sys.stdin.isatty()
     with trained.precision(), progress(quiet=as_json or typed) as report:
         report(0, None, "reading the network and the input")
         drawn: list[np.ndarray] = []
-        how = ApplyOptions(file, task.settings, trained.artefacts, report=report, **asked)
-        for number, answer in enumerate(answering.apply(trained.network(), how), 1):
+        for number, answer in enumerate(trained.answers(file, asked, report), 1):
             if pictures is not None and "picture" in answer:
                 _draw(answer["picture"], pictures, number)
             if save is not None:
@@ -131,7 +126,7 @@ def apply(
                 print_json(answer)
                 continue
             with writing():
-                if how.n_best == 1 or "answers" not in answer:
+                if (n_best or 1) == 1 or "answers" not in answer:
                     print(answer["text"], flush=True)
                     continue
                 for one in answer["answers"]:

@@ -33,8 +33,10 @@ import numpy as np
 
 from ..errors import BadInput
 from ..settings import shown
+from .dates import looks_like_date
 from .files import check_file
-from .table import MISSING, Fault, Table, first_twice, is_time, read_parquet
+from .frames import read_parquet
+from .table import MISSING, Fault, Table, first_twice, is_time
 
 DELIMITERS = ("\t", ";", ",")
 LOOKED_AT = 20  # lines
@@ -234,7 +236,11 @@ class _Columns:
                 column = [_number(cell, self.decimal_comma) for cell in cells]
                 if None in column:
                     at = column.index(None)
-                    self.faults[name] = Fault.of_cell(lines[first + at], cells[at].strip())
+                    self.faults[name] = Fault.of_cell(
+                        f"line {lines[first + at]}", cells[at].strip()
+                    )
+                    if not first and looks_like_date(cells[at].strip()):
+                        self.texts.setdefault(name, [cell.strip() for cell in cells])
                     self.forms.pop(name, None)
                     continue
                 values = np.array(column, float)

@@ -29,14 +29,18 @@ PAD = "pad the sequences to one length and add an array lengths"
 
 
 def read_npz(
-    path: str | Path, inputs: str | None = None, targets: str | None = None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    path: str | Path,
+    inputs: str | None = None,
+    targets: str | None = None,
+    labelled: bool = True,
+) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
     """Inputs, targets and lengths (or `None`) of an `.npz` file.
 
     Args:
         path: a file of `numpy.savez` or `numpy.savez_compressed`.
         inputs, targets: names of the arrays. By default the inputs are `x`, `xs`, `inputs` or
             `X`, the targets `y`, `ys`, `targets`, `labels` or `Y`; the lengths are `lengths`.
+        labelled: whether there must be targets; if not, none are read.
 
     Example:
         >>> np.savez("walks.npz", x=np.zeros((6, 9, 2)), y=np.arange(6) % 2)
@@ -47,10 +51,9 @@ def read_npz(
     path = Path(path)
 
     def named(files: list[str]) -> dict[str, str]:
-        names = {
-            "inputs": _name(path, files, inputs, INPUTS, "inputs"),
-            "targets": _name(path, files, targets, TARGETS, "targets"),
-        }
+        names = {"inputs": _name(path, files, inputs, INPUTS, "inputs")}
+        if labelled:
+            names["targets"] = _name(path, files, targets, TARGETS, "targets")
         for name in files:
             if name.lower() in ALIKE and name not in (*LENGTHS, *names.values()):
                 raise BadInput(
@@ -60,7 +63,7 @@ def read_npz(
         return names | ({"lengths": LENGTHS[0]} if LENGTHS[0] in files else {})
 
     arrays = read_named(path, named)
-    return arrays["inputs"], arrays["targets"], arrays.get("lengths")
+    return arrays["inputs"], arrays.get("targets"), arrays.get("lengths")
 
 
 def read_named(

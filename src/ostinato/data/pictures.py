@@ -37,28 +37,28 @@ def read_captioned_clips(path: str | Path) -> tuple[np.ndarray, list[str]]:
     return checked_captioned_clips(found[CLIPS], found[CAPTIONS], str(path))
 
 
-def read_clips(path: str | Path) -> np.ndarray:
-    """The clips of an `.npy` file, one or several, or the `clips` of an `.npz` file.
+def read_clips(path: str | Path | np.ndarray) -> np.ndarray:
+    """The clips of an `.npy` file or of an array, one or several, or the `clips` of an `.npz` file.
 
     Example:
         >>> np.save("clip.npy", np.zeros((5, 8, 8), np.uint8))
         >>> read_clips("clip.npy").shape
         (1, 5, 8, 8, 1)
     """
-    found = _read_either(path, CLIPS, "clips")
-    return checked_clips(found[None] if found.ndim == 3 else found, str(path))
+    found, where = _read_either(path, CLIPS, "clips")
+    return checked_clips(found[None] if found.ndim == 3 else found, where)
 
 
-def read_pictures(path: str | Path) -> np.ndarray:
-    """The pictures of an `.npy` file, one or several, or the `images` of an `.npz` file.
+def read_pictures(path: str | Path | np.ndarray) -> np.ndarray:
+    """The pictures of an `.npy` file or an array, one or several, or the `images` of an `.npz`.
 
     Example:
         >>> np.save("picture.npy", np.zeros((8, 8, 3), np.uint8))
         >>> read_pictures("picture.npy").shape
         (1, 8, 8, 3)
     """
-    found = _read_either(path, IMAGES, "pictures")
-    return checked_pictures(found[None] if found.ndim == 3 else found, str(path))
+    found, where = _read_either(path, IMAGES, "pictures")
+    return checked_pictures(found[None] if found.ndim == 3 else found, where)
 
 
 def checked_captioned(
@@ -162,12 +162,20 @@ def _text(caption: Any, number: int, where: str) -> str:
     return "\t".join(captions)
 
 
-def _read_either(path: str | Path, name: str, what: str) -> np.ndarray:
-    """The array of an `.npy` file, or the one of this name of an `.npz` file."""
+def _read_either(path: Any, name: str, what: str) -> tuple[np.ndarray, str]:
+    """The array of an `.npy` file, or the one of this name of an `.npz` file, and where it is from.
+
+    An array is given back as it is.
+    """
+    if not isinstance(path, str | Path):
+        try:
+            return np.asarray(path), f"the {what}"
+        except ValueError:
+            raise BadInput(f"the {what} must be one array; their sizes differ") from None
     suffix = Path(path).suffix.lower()
     if suffix not in (".npy", ".npz"):
         raise BadInput(f"{what} are read from .npy and .npz files, got {path}")
-    return read_npy(path) if suffix == ".npy" else _read(path, (name,))[name]
+    return (read_npy(path) if suffix == ".npy" else _read(path, (name,))[name]), str(path)
 
 
 def _read(path: str | Path, wanted: tuple[str, ...]) -> dict[str, np.ndarray]:

@@ -9,6 +9,7 @@ import json
 import math
 import zipfile
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,8 +78,8 @@ def joined(drawing: Drawing) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate([stroke[:, :2] for stroke in drawing]).astype(float), up
 
 
-def read_drawings(path: str | Path) -> list[Drawing]:
-    """The drawings in a file.
+def read_drawings(path: str | Path | Sequence[Any]) -> list[Drawing]:
+    """The drawings in a file, or those of a list, checked.
 
         .jsonl    a drawing per line, `[[[x, y], ...], ...]` or `{"strokes": [...]}`
         .npz      `strokes` `(N, T, 3)`: x, y, and 1 where a new stroke begins; and perhaps
@@ -89,6 +90,10 @@ def read_drawings(path: str | Path) -> list[Drawing]:
         >>> [len(drawing) for drawing in read_drawings("cross.jsonl")]
         [2]
     """
+    if not isinstance(path, str | Path):
+        if not isinstance(path, Sequence) or not path:
+            raise BadInput(f"drawings must be a list of at least one drawing, got {shown(path)}")
+        return [checked_drawing(one, f"drawing {n}") for n, one in enumerate(path)]
     path = Path(path)
     check_file(path, "file of strokes")
     drawings = _from_npz(path) if path.suffix.lower() == ".npz" else _from_lines(path)

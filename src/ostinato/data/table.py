@@ -1,4 +1,4 @@
-"""Tables: columns with names, from a CSV or a Parquet file."""
+"""Tables: columns with names, from a file or a data frame; what is wrong in them, in one line."""
 
 import dataclasses
 import re
@@ -10,12 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import BadInput, NeedsExtra
+from ..errors import BadInput
 from ..settings import shown
-from .files import check_unpacked
 
 MISSING = ("", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "?")
-FLOAT64 = 8  # bytes
 TIMES = (  # names of columns that say when a row was, from the coarse to the fine
     *("year", "quarter", "qtr", "month", "week", "day", "date", "ds", "datetime", "timestamp"),
     *("time", "hour", "hr", "minute", "second", "sec"),
@@ -37,6 +35,10 @@ def time_word(name: str) -> str:
     return re.sub(r"[\s_-]", "", name).lower()
 
 
+SHOWN = 5  # rows that a message names
+MAX_WORDS = 50  # more different words than these are not kinds of something, but a text
+
+
 class Fault(NamedTuple):
     """Why a column cannot be read as numbers.
 
@@ -44,36 +46,41 @@ class Fault(NamedTuple):
         where: `line 3`, or `lines 3 and 4`.
         what: what is wrong there.
         numbers: whether the column is one of numbers all the same, and so not one of labels.
+        words: how many different words it has, if it is one of words; at most `MAX_WORDS` are few.
     """
 
     where: str
     what: str
     numbers: bool = False
+    words: int = 0
 
     @classmethod
-    def of_cell(cls, line: int, cell: str, numbers: bool = False) -> "Fault":
-        return cls(f"line {line}", f"{shown(cell)} is not a number", numbers)
+    def of_cell(cls, where: str, cell: str, numbers: bool = False, words: int = 0) -> "Fault":
+        return cls(where, f"{shown(cell)} is not a number", numbers, words)
 
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """The columns of a file.
+    """The columns of a file or of a data frame.
 
     Attributes:
-        path: the file, for messages.
+        path: the file, for messages; words for what is no file.
         names: of the columns, in the file's order.
         numbers: `(rows,)` in float64 for every column of numbers, NaN where one is missing.
         texts: the cells of the columns that were asked for as text, and of times.
         faults: for every column that cannot be read as numbers, why.
-        lines: the line of each row in the file, for messages.
+        lines: the line of each row in the file, or its number in a frame, for messages.
+        times: the columns that are kept as times, which a CSV file has none of: datetime64 in
+            microseconds, NaT where one is missing, and the zone, with which they are in UTC.
     """
 
-    path: Path
+    path: Path | str
     names: list[str]
     numbers: dict[str, np.ndarray]
     texts: dict[str, np.ndarray]
     faults: dict[str, Fault]
     lines: np.ndarray
+    times: dict[str, tuple[np.ndarray, str | None]] = dataclasses.field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -82,6 +89,29 @@ class Table:
     @cached_property
     def _known(self) -> frozenset[str]:
         return frozenset(self.names)
+
+    @property
+    def of_file(self) -> bool:
+        """Whether it is from a file, whose rows are lines and whose options begin with dashes."""
+        return not isinstance(self.path, str)
+
+    def where(self, rows: Any) -> str:
+        """The table and some of its rows, for messages: `x.csv, lines 3 and 4`."""
+        return f"{self.path}, {self.place(rows)}"
+
+    def place(self, rows: Any) -> str:
+        """Some rows, for messages: `line 3`, or `rows 2 and 3` of a frame."""
+        lines = [str(line) for line in self.lines[np.atleast_1d(rows)[:SHOWN]]]
+        more = f" (and {np.size(rows) - SHOWN} more)" if np.size(rows) > SHOWN else ""
+        unit = ("line" if self.of_file else "row") + ("s" if len(lines) > 1 else "")
+        last = f" and {lines[-1]}" if len(lines) > 1 else ""
+        return f"{unit} {', '.join(lines[:-1] or lines)}{last}{more}"
+
+    def option(self, name: str, *values: str) -> str:
+        """An option to paste: `--ignore a,b` for a file, `ignore="a,b"` in Python."""
+        words = ",".join(values)
+        quoted = f"'{words}'" if re.search(r"[^\w,.:/-]", words) else words
+        return f"--{name} {quoted}" if self.of_file else f'{name}="{words}"'
 
     def check(self, name: str) -> str:
         """The name, if the table has such a column."""
@@ -194,57 +224,3 @@ def first_twice(names: list[str]) -> str | None:
             return name
         seen.add(name)
     return None
-
-
-def read_parquet(path: Path, text: tuple[str, ...]) -> Table:
-    """The columns of a Parquet file; see `read_table`."""
-    try:
-        import pyarrow.parquet
-    except ImportError:
-        raise NeedsExtra(f"reading {path}", "pyarrow", "parquet") from None
-    try:
-        about = pyarrow.parquet.read_metadata(path)
-        check_unpacked(path, about.num_rows * about.num_columns * FLOAT64)
-        content = pyarrow.parquet.read_table(path)
-    except BadInput:
-        raise
-    except (OSError, ValueError, pyarrow.ArrowException) as error:
-        words = str(error).strip().splitlines()
-        raise BadInput(
-            f"{path} cannot be read as Parquet: {words[0] if words else error}"
-        ) from None
-    names = [str(name) for name in content.column_names]
-    if twice := first_twice(names):
-        raise BadInput(f"{path}: two columns are called {shown(twice)}")
-    if not content.num_rows:
-        raise BadInput(f"{path} has no rows")
-    table = Table(path, names, {}, {}, {}, np.arange(1, content.num_rows + 1))
-    for name, column in zip(names, content.columns, strict=True):
-        _add(table, name, column, text)
-    return table
-
-
-def _add(table: Table, name: str, column: Any, text: tuple[str, ...]) -> None:
-    """One column of a Parquet file."""
-    import pyarrow
-    import pyarrow.types as types
-
-    kind = column.type
-    if name in text or is_time(name):
-        when = types.is_timestamp(kind)  # without its zone, which Python may not know
-        cells = (column.cast(pyarrow.timestamp("us"), safe=False) if when else column).to_pylist()
-        table.texts[name] = np.array(["" if x is None else str(x) for x in cells], object)
-    if types.is_boolean(kind):
-        column = column.cast("int8")
-    elif types.is_decimal(kind):
-        column = column.cast("string")  # from its digits; Arrow's own cast is off by a last bit
-    elif not (types.is_integer(kind) or types.is_floating(kind)):
-        table.faults[name] = Fault.of_cell(1, f"{column[0].as_py()}")
-        return
-    # Not safe: whole numbers above 2**53 are rounded, as those of a CSV file are.
-    values = np.array(column.cast("float64", safe=False).to_numpy(), float)
-    infinite = np.flatnonzero(np.isinf(values))
-    if infinite.size:
-        table.faults[name] = Fault.of_cell(int(infinite[0]) + 1, "inf", numbers=True)
-        return
-    table.numbers[name] = values

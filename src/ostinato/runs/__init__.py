@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from .._lazy import attach
 
 if TYPE_CHECKING:
+    from .analysis.answers import Answers as Answers
+    from .analysis.answers import Classified as Classified
     from .analysis.evaluation import dynamic_evaluate as dynamic_evaluate
     from .analysis.evaluation import evaluate as evaluate
     from .analysis.evaluation import evaluate_network as evaluate_network

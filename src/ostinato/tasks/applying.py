@@ -13,6 +13,8 @@ import jax
 
 from ..cells import Model
 from ..data import Batch
+from ..data.lines import count_lines, given_lines
+from ..data.vocabulary import checked_texts
 from ..errors import BadInput
 from ..progress import Report, silent
 from ..settings import Setting, checked, shown
@@ -34,9 +36,11 @@ class ApplyOptions:
     """What a trained network is applied to, and how: the options of `ostinato apply`.
 
     Attributes:
-        file: what to read; `None` or `-` for standard input.
+        given: what to read: a path, `None` or `-` for standard input, or what is in memory. A task
+            says what it takes: a list of lines, a data frame, arrays.
         settings, artefacts: those of the run; its own data need not exist any more.
         beam: how many answers a search keeps.
+        searches: whether there is such a search, which gives no more answers than it keeps.
         n_best: how many answers to give for each input.
         penalty: of short answers; see `decoding.beam_answers`.
         temperature: draw answers at random instead of searching; 1 draws as the network predicts.
@@ -50,7 +54,7 @@ class ApplyOptions:
         report: hears how much of the input is done.
     """
 
-    file: Path | None = None
+    given: Any = None
     settings: Any = None
     artefacts: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     beam: int = 5
@@ -65,13 +69,14 @@ class ApplyOptions:
     pictures: bool = False
     save: bool = False
     report: Report = silent
+    searches: bool = True
 
     def __post_init__(self) -> None:
         self._check("beam", int, 1, WIDEST)
         self._check("seed", int, 0, 2**32 - 1)
         self._check("penalty", float, 0, 100)
         self._check("weight", float, 0, 1)
-        if self.rescore is not None:
+        if self.rescore is not None or not self.searches:
             self._check("n_best", int, 1, DRAWN)
         elif self.temperature is None:
             words = f"the width of the beam, {self.beam};"
@@ -101,11 +106,38 @@ class ApplyOptions:
         """A key for the next answers that are drawn, another one each time."""
         return next(self._keys)
 
+    @property
+    def in_memory(self) -> bool:
+        """Whether the input is given as it is, instead of by the name of a file."""
+        return self.given is not None and not isinstance(self.given, str | Path)
+
+    @property
+    def where(self) -> str:
+        """Where the input is from, for messages."""
+        return "input" if self.in_memory or self.given is None else str(self.given)
+
     def given_file(self, what: str) -> Path:
         """The file; raises if there is none, for what cannot be read from a pipe."""
-        if self.file is None or str(self.file) == "-":
+        if self.given is None or str(self.given) == "-":
             raise BadInput(f"give {what}; it is not read from standard input")
-        return self.file
+        return Path(self.given)
+
+    def file_or_data(self, what: str) -> Any:
+        """The file, or what is in memory."""
+        return self.given if self.in_memory else self.given_file(what)
+
+    def lines(self) -> Iterator[str]:
+        """The lines of the input, without their newlines."""
+        if self.in_memory:
+            return iter(checked_texts(self.given, "the lines"))
+        return given_lines(None if self.given is None else Path(self.given))
+
+    @property
+    def line_count(self) -> int | None:
+        """How many lines there are; `None` if only reading them all would tell."""
+        if self.in_memory:
+            return len(self.given)
+        return count_lines(None if self.given is None else Path(self.given))
 
 
 @eqx.filter_jit

@@ -100,6 +100,42 @@ class TargetCodec:
         assert self.classes is not None
         return [str(self.classes[n]) for n in np.argmax(outputs, axis=-1)]
 
+    def labels(self, outputs: np.ndarray) -> list[Any]:
+        """The class itself, for each row of outputs: the most probable one."""
+        assert self.classes is not None
+        return [self.classes[n] for n in np.argmax(outputs, axis=-1)]
+
+    def probabilities(self, outputs: np.ndarray) -> np.ndarray:
+        """The probability of each class, in float64: the softmax of outputs `(M, outputs)`."""
+        above = np.exp(outputs - np.max(outputs, axis=-1, keepdims=True), dtype=float)
+        return above / above.sum(-1, keepdims=True)
+
+    def told(self, outputs: np.ndarray, n_best: int = 1) -> list[dict[str, Any]]:
+        """What is answered for each row of outputs `(M, outputs)`, as JSON; see `Task.apply`.
+
+        Of a class these are the `label`, all `probabilities` and the `n_best` of them as `answers`;
+        of numbers the `values`, in the units of the data. `text` has the answer in words.
+
+        Example:
+            >>> codec = TargetCodec(("no", "yes"), None, 0.5)
+            >>> codec.told(np.log([[1.0, 3.0]]))[0]["probabilities"]
+            {'no': 0.25, 'yes': 0.75}
+        """
+        if self.scaler is not None:
+            rows = np.asarray(outputs, float) * self.scaler.factor + self.scaler.shift
+            words = (",".join(f"{value:.6g}" for value in row) for row in rows)
+            return [{"values": row.tolist(), "text": x} for row, x in zip(rows, words, strict=True)]
+        assert self.classes is not None
+        answers = []
+        for label, row in zip(self.labels(outputs), self.probabilities(outputs), strict=True):
+            each = dict(zip(self.classes, row.tolist(), strict=True))
+            best = sorted(each, key=lambda name: -each[name])[:n_best]
+            ranked = [{"text": str(name), "score": each[name]} for name in best]
+            answers.append(
+                {"label": label, "probabilities": each, "answers": ranked, "text": str(label)}
+            )
+        return answers
+
     def centre(self, outputs: Any) -> Any:
         """The outputs as one number for each target."""
         return outputs
@@ -168,6 +204,13 @@ class LabelSets(TargetCodec):
         """The labels whose sigmoid is above ½, joined by commas, for each row of outputs."""
         names = np.array(self.classes, object)
         return [",".join(map(str, names[row > 0])) for row in outputs]
+
+    def labels(self, outputs: np.ndarray) -> list[Any]:
+        return self.in_words(outputs)
+
+    def probabilities(self, outputs: np.ndarray) -> np.ndarray:
+        """The probability of each label by itself: the sigmoid of its output."""
+        return 0.5 * (1 + np.tanh(0.5 * np.asarray(outputs, float)))
 
     def as_json(self) -> dict[str, Any]:
         return {**super().as_json(), "several": True}

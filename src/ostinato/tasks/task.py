@@ -257,6 +257,15 @@ class Task(abc.ABC):
         raise BadInput(f"the task {cls.name} reads no files, got {path}")
 
     @classmethod
+    def verb(cls, artefacts: Mapping[str, Any]) -> str:
+        """The method of `Run` by which a run of the task is used, by its name.
+
+        Args:
+            artefacts: those of the run.
+        """
+        return "evaluate"
+
+    @classmethod
     def answering(cls) -> "type[AnsweringTask]":
         """The task as one whose trained network answers new input; raises if it does not."""
         raise BadInput(f"a run of the task {cls.name} cannot be applied to new input")
@@ -369,6 +378,10 @@ class TextTask(Task):
     def text(self) -> Self:
         return self
 
+    @classmethod
+    def verb(cls, artefacts: Mapping[str, Any]) -> str:
+        return "sample"
+
 
 class AnsweringTask(Task):
     """A task whose trained network answers new input: `ostinato apply`.
@@ -382,6 +395,10 @@ class AnsweringTask(Task):
     @classmethod
     def answering(cls) -> type[Self]:
         return cls
+
+    @classmethod
+    def verb(cls, artefacts: Mapping[str, Any]) -> str:
+        return "apply"
 
     @classmethod
     def check_options(cls, asked: Mapping[str, Any]) -> None:

@@ -333,7 +333,7 @@ def test_what_comes_after_a_file(tmp_path):
     assert found["text"].split("\n")[0] == "step,2 0.1,2 0.9" and found["text"].count("\n") == 3
     labels = make(Series.Settings, {"kind": "regression", "target": "1"})
     for other, words in [
-        ({"file": None}, "it is not read from standard input"),
+        ({"given": None}, "it is not read from standard input"),
         ({"settings": labels}, "it forecasts nothing"),
         ({"steps": 4}, "a closed loop needs forecasts of all columns"),
     ]:

@@ -57,8 +57,9 @@ def test_a_run_learns_labels_from_the_mean_of_its_states(trained):
     assert evaluate_network(network, task, "test") == 1
     assert task.preview(network, None).splitlines()[0].split(":")[0] in ("good", "bad")
     code = LabelCode.from_json(trained.artefacts)
-    found = list(code.apply(network, ["it is not fine\n", "fine"]))
-    assert found == [("bad", "it is not fine"), ("good", "fine")]
+    texts, outputs = zip(*code.apply(network, ["it is not fine\n", "fine"]), strict=True)
+    assert texts == ("it is not fine", "fine")
+    assert code.answers.in_words(np.stack(outputs)) == ["bad", "good"]
     with pytest.raises(BadInput, match="line 2 is empty"):
         list(code.apply(network, ["fine", " "]))
 

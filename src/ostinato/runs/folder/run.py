@@ -24,6 +24,7 @@ from ...learning import Learner
 from ...settings import checked_kind
 from ...tasks import Task
 from ...weights import CorruptFile, StructureMismatch
+from ..analysis.answers import Answers
 from ..build import build_task, precision
 from ..config import Config
 from ..config.members import allow_members
@@ -50,8 +51,8 @@ class Saved(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Run:
-    """An existing run folder.
+class Run(Answers):
+    """An existing run folder; for what its network answers see `Answers`.
 
     Attributes:
         path: the folder.

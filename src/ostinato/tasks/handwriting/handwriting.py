@@ -159,10 +159,10 @@ class Handwriting(PenStrokes):
 
     @classmethod
     def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
-        """The text of each drawing in a file; see `read_drawings`."""
+        """The text of each drawing in a file or a list; see `read_drawings`."""
         recognised = recognise(
             network,
-            read_drawings(how.given_file("a file of strokes, .jsonl or .npz")),
+            read_drawings(how.file_or_data("a file of strokes, .jsonl or .npz")),
             how.artefacts["characters"],
             width=max(how.beam, 2),
             count=how.n_best,
@@ -269,8 +269,8 @@ class Characters(PenStrokes):
 
     @classmethod
     def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
-        """The character of each drawing in a file; see `read_drawings`."""
-        drawings = read_drawings(how.given_file("a file of strokes, .jsonl or .npz"))
+        """The character of each drawing in a file or a list; see `read_drawings`."""
+        drawings = read_drawings(how.file_or_data("a file of strokes, .jsonl or .npz"))
         inputs, lengths = steps_of_drawings(drawings)
         batch = Batch(inputs, None, np.ones(inputs.shape[:2], np.float32), lengths)
         chosen = np.asarray(most_probable(network, batch.arrays))

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -296,8 +295,12 @@ class Captions(Finite, FileTask, AnsweringTask):
         return "\n".join(lines)
 
     @classmethod
+    def verb(cls, artefacts: Mapping[str, Any]) -> str:
+        return "caption"
+
+    @classmethod
     def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
-        return apply_to_file(network, how, cls.read_new, cls.unit)
+        return apply_to_pictures(network, how, cls.read_new, cls.unit)
 
     def artefacts(self) -> dict[str, Any]:
         assert self.model is not None
@@ -323,13 +326,13 @@ def _most_frequent(captions: Sequence[np.ndarray]) -> float:
     return float(np.delete(counts, UNKNOWN).max() / counts.sum())
 
 
-def apply_to_file(
-    network: Any, how: ApplyOptions, read: Callable[[Path], np.ndarray], unit: str
+def apply_to_pictures(
+    network: Any, how: ApplyOptions, read: Callable[[Any], np.ndarray], unit: str
 ) -> Iterator[dict[str, Any]]:
-    """The captions of the pictures or clips in a file; see `Task.apply`."""
-    file, artefacts = how.given_file(f"an .npy or .npz file of {unit}"), how.artefacts
-    pictures = read(file)
-    check_size(pictures, artefacts, str(file))
+    """The captions of the pictures or clips in a file or an array; see `Task.apply`."""
+    artefacts = how.artefacts
+    pictures = read(how.file_or_data(f"an .npy or .npz file of {unit}"))
+    check_size(pictures, artefacts, how.where)
     tokens = Tokens.from_json(artefacts["tokens"])
     found = written(network, tokens, pictures, artefacts["longest"] + LONGER, how)
     for number, best in enumerate(found):

@@ -96,7 +96,7 @@ class Dialogue(TextPairs):
         """Answers turn by turn."""
         source, target = (Tokens.from_json(how.artefacts[side]) for side in ("source", "target"))
         longest, turns = how.artefacts["longest"], list[str]()
-        for number, line in enumerate(given_lines(how.file), 1):
+        for number, line in enumerate(how.lines(), 1):
             if not line.strip():
                 turns = []
                 yield {"source": "", "text": "", "turn": 0}

@@ -130,7 +130,7 @@ def rescored(network: EncoderDecoder, how: ApplyOptions) -> Iterator[dict[str, A
     assert how.rescore is not None
     source, target = (Tokens.from_json(how.artefacts[side]) for side in ("source", "target"))
     longest, reverse = how.artefacts["longest"], how.settings.reverse
-    lists, lines = read_n_best(how.rescore), [line.strip() for line in given_lines(how.file)]
+    lists, lines = read_n_best(how.rescore), [line.strip() for line in how.lines()]
     if len(lists) != len(lines):
         raise BadInput(
             f"the input has {len(lines)} lines and {how.rescore} candidates for {len(lists)}"

@@ -1,7 +1,7 @@
 """Translate: learn to turn sentences into sentences, from two files of them."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +68,10 @@ class Translate(TextPairs):
         """A file of `source<TAB>target` lines, or of several targets with tabs between."""
         part = read_table_of_pairs(path, several=True)
         return cls.of_held_out(part, str(path), settings, artefacts, settings.source is None)
+
+    @classmethod
+    def verb(cls, artefacts: Mapping[str, Any]) -> str:
+        return "translate"
 
     @classmethod
     def apply(cls, network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:

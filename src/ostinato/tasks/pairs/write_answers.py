@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...data import Batch
-from ...data.lines import count_lines, given_lines, read_lines
+from ...data.lines import read_lines
 from ...data.padding import columns, multiple_above
 from ...data.tokens import END, Tokens
 from ...decoding import beam_answers, sampled_answers
@@ -57,10 +57,10 @@ def answers(
     """
     source, target = (Tokens.from_json(how.artefacts[side]) for side in ("source", "target"))
     longest, reverse = tuple(how.artefacts["longest"]), how.settings.reverse
-    lines = enumerate((line.strip() for line in given_lines(how.file)), 1)
+    lines = enumerate((line.strip() for line in how.lines()), 1)
     given = None if how.targets is None else iter(read_lines(how.targets))
     blocks = iter(lambda: list(itertools.islice(lines, TOGETHER)), [])
-    for block in each(blocks, how.report, "answering the lines", count_lines(how.file), len):
+    for block in each(blocks, how.report, "answering the lines", how.line_count, len):
         coded = [
             coded_source(read(line), f"line {number}", source, longest[0], reverse, strict)
             for number, line in block

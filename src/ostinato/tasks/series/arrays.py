@@ -1,32 +1,35 @@
 """Labelled sequences of your own: classification and regression, per step or per sequence."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
+from ...cells import Model
 from ...data import Batch
 from ...data.artefact_checks import kept_texts, kept_whole
 from ...data.examples import Examples
 from ...data.padding import multiple_above
-from ...data.scaling import POLICIES, Scaler, check_complete, scaler_for
+from ...data.scaling import POLICIES, Scaler
 from ...data.splits import PARTS, divided_at_random, shares
 from ...errors import BadInput
 from ...settings import setting
+from ..applying import ApplyOptions
 from ..file_task import FileSettings, FileTask, Reading, naming
 from ..finite import Finite
 from ..target_codec import KINDS, TargetCodec, fit_answers, labels_of
-from ..task import Artefacts, checked_length, hashed, random
+from ..task import AnsweringTask, Artefacts, checked_length, hashed, random
 from .from_files import arrays_of_file
-from .sequences import sequences
+from .new_sequences import answers_to_sequences
+from .sequences import scaled_inputs, sequences
 
 SIZES = 8
 SPLIT, WINDOW = 2, 3  # places in the random numbers of the seed
 
 
-class Arrays(Finite, FileTask):
+class Arrays(Finite, FileTask, AnsweringTask):
     """Learn targets `ys` from sequences `xs`, N of them, the sequences on the first axis.
 
         xs    `(N, T, inputs)`, or `(N, T)` floats       numbers
@@ -87,6 +90,7 @@ class Arrays(Finite, FileTask):
         missing: str = setting("refuse", "what to do about missing values", among=POLICIES)
 
     name = "arrays"
+    apply_options = ("n_best",)
 
     def __init__(
         self,
@@ -136,22 +140,11 @@ class Arrays(Finite, FileTask):
         self.parts = self._divided(len(data), split)
         train = self.parts["train"]
         self.per_step, self.symbolic = data.per_step, data.inputs.ndim == 1
-
-        def column(n: int) -> str:
-            return f"input {n}" if names is None else f"column {names[n]!r}"
-
-        self.scaler: Scaler | None = None
-        if self.symbolic:
-            inputs, largest = data.inputs, int(data.inputs.max())
-            self.inputs = int(known.get("symbols") or largest + 1)
-            if largest >= self.inputs:
-                raise BadInput(f"symbols must be below {self.inputs}, got {largest}")
+        inputs, self.scaler = scaled_inputs(data, train, names, known, missing, scale)
+        if self.scaler is None:
+            self.inputs = int(known.get("symbols") or inputs.max() + 1)
         else:
-            rows = data.inputs
-            check_complete(rows, missing, lambda at: f"{column(at[1])} of {data.place(at[0])}")
-            training = rows[data.steps_of(train)]
-            self.scaler = scaler_for(known, training, scale, column, "these data have")
-            self.inputs, inputs = self.scaler.columns, self.scaler(rows)
+            self.inputs = self.scaler.columns
         rows = data.steps_of(train) if data.per_step else train
         if "answers" in known:
             self.answers = TargetCodec.from_json(known["answers"])
@@ -209,13 +202,16 @@ class Arrays(Finite, FileTask):
         inputs = (
             {"symbols": self.inputs} if self.scaler is None else {"scaler": self.scaler.as_json()}
         )
-        return {**inputs, "columns": self.names, "answers": self.answers.as_json()}
+        answers = {"answers": self.answers.as_json(), "per_step": self.per_step}
+        return {**inputs, "columns": self.names, **answers}
 
     @classmethod
     def check_artefacts(cls, artefacts: Mapping[str, Any]) -> tuple[int | None, int | None]:
         answers = TargetCodec.from_json(artefacts["answers"])
         if artefacts["columns"] is not None:
             kept_texts(artefacts["columns"], "columns")
+        if not isinstance(artefacts.get("per_step", False), bool):
+            raise ValueError("it does not say whether there is an answer per step")
         if "symbols" in artefacts:
             return kept_whole(artefacts["symbols"], "number of symbols"), answers.outputs
         return Scaler.from_json(artefacts["scaler"]).columns, answers.outputs
@@ -239,6 +235,15 @@ class Arrays(Finite, FileTask):
         task = super().on_file(path, dataclasses.replace(settings, length=None), artefacts)
         task.length = min(settings.length or task.longest, task.longest)
         return task
+
+    @classmethod
+    def verb(cls, artefacts: Mapping[str, Any]) -> str:
+        return "predict" if artefacts["answers"]["classes"] is None else "classify"
+
+    @classmethod
+    def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
+        """The class or the numbers of each sequence; see `answers_to_sequences`."""
+        return answers_to_sequences(network, how)
 
 
 def _numbers(given: Any, part: str) -> np.ndarray:

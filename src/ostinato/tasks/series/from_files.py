@@ -110,6 +110,28 @@ def arrays_of_file(given: Reading) -> dict[str, Any]:
         return {"xs": xs, "ys": labels, "per_step": not constant, "names": columns, **options}
 
 
+def sequences_of_file(given: Reading) -> tuple[Any, Any, list[str] | None]:
+    """The inputs of a file, as `Arrays` takes them, their lengths or `None`, and their names.
+
+    Targets are not read, and need not be there.
+    """
+    assert given.file is not None
+    path, settings = Path(given.file), given.settings
+    with naming(path):
+        if path.suffix.lower() == ".npz":
+            xs, _, lengths = read_npz(path, settings.columns, labelled=False)
+            return xs, lengths, None
+        if path.suffix.lower() == ".npy":
+            return read_npy(path), None, None
+        if settings.sequence is None:
+            raise BadInput("this run learned from an .npz file; give one, or an .npy file")
+        table = _table(path, settings, [])
+        without = [settings.sequence, *(x for x in _names(settings.target) if x in table.names)]
+        _, values, groups = _inputs(table, settings, given.artefacts or {}, without)
+        names = [str(table.texts[settings.sequence][group[0]]) for group in groups]
+        return _each(values, groups), None, names
+
+
 def _names(words: str | None) -> list[str]:
     """The names in `a,b,c`."""
     names = [] if words is None else [name.strip() for name in words.split(",") if name.strip()]

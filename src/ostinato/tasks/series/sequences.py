@@ -1,12 +1,13 @@
 """Check inputs and targets in any of the forms that `Arrays` takes."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...data.examples import Examples
+from ...data.scaling import Scaler, check_complete, scaler_for
 from ...errors import BadInput
 from ..target_codec import checked_answers
 
@@ -21,11 +22,47 @@ def sequences(
 
     All targets are there: what is missing among them is for `TargetCodec` to say.
     """
-    rows, sizes, padded = _inputs(xs, lengths)
+    rows, sizes, padded = checked_inputs(xs, lengths)
     examples = Examples(rows, sizes, np.zeros(0), np.zeros(0, bool))
     answers, per_step = _targets(ys, examples, padded, kind, per_step, missing)
     there = np.ones(len(answers), bool)
     return dataclasses.replace(examples, targets=answers, there=there, per_step=per_step)
+
+
+def scaled_inputs(
+    data: Examples,
+    training: np.ndarray,
+    names: Sequence[str] | None,
+    known: Mapping[str, Any],
+    missing: str,
+    scale: bool = True,
+) -> tuple[np.ndarray, Scaler | None]:
+    """The inputs as a network reads them, and their scaling; symbols have none.
+
+    Args:
+        data: the sequences as they were read.
+        training: the sequences to which a scaling is fitted, unless there is one.
+        names: of the columns, for messages.
+        known: what a trained model keeps of its task, whose symbols or scaling are used.
+        missing: see `check_complete`.
+        scale: see `Scaler.fit`.
+    """
+
+    def column(n: int) -> str:
+        return f"input {n}" if names is None else f"column {names[n]!r}"
+
+    rows = data.inputs
+    symbols = None if rows.ndim > 1 else int(rows.max()) + 1
+    if known and ("symbols" in known) != (symbols is not None):
+        reads = "symbols, whole numbers" if "symbols" in known else "numbers, floats"
+        raise BadInput(f"the model reads {reads}; these data have others")
+    if symbols is not None:
+        if symbols > (most := int(known.get("symbols") or symbols)):
+            raise BadInput(f"symbols must be below {most}, got {symbols - 1}")
+        return rows, None
+    check_complete(rows, missing, lambda at: f"{column(at[1])} of {data.place(at[0])}")
+    scaler = scaler_for(known, rows[data.steps_of(training)], scale, column, "these data have")
+    return scaler(rows), scaler
 
 
 def as_array(values: Any, what: str) -> np.ndarray:
@@ -36,7 +73,7 @@ def as_array(values: Any, what: str) -> np.ndarray:
         raise BadInput(f"{what} must be an array; its rows have different lengths") from None
 
 
-def _inputs(xs: Any, lengths: Any) -> tuple[np.ndarray, np.ndarray, int | None]:
+def checked_inputs(xs: Any, lengths: Any) -> tuple[np.ndarray, np.ndarray, int | None]:
     """Rows and lengths, and the number of steps with padding if the inputs are one array."""
     if not isinstance(xs, list | tuple):
         xs = as_array(xs, "xs")

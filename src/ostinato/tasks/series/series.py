@@ -343,13 +343,26 @@ class Series(Streamed, FileTask, AnsweringTask):
         self.naive_scales = np.full_like(self.naive_scales, np.nan)  # they are of training parts
 
     @classmethod
+    def verb(cls, artefacts: Mapping[str, Any]) -> str:
+        return "evaluate" if artefacts["targets"] is None else "forecast"
+
+    @classmethod
     def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
         """What comes after the last row of a file, a table or an array; see `continuations`."""
-        file = how.given_file("a file: data.csv, .npy or .parquet")
+        given = how.file_or_data("a file: data.csv, .npy or .parquet")
         if how.settings.kind is not None:
             raise BadInput("this run learns a column from the others; it forecasts nothing")
-        task = cls.on_file(file, how.settings, dict(how.artefacts))
-        return continuations(network, task, how.steps)
+        on = cls.on_data if how.in_memory else cls.on_file
+        return continuations(network, on(given, how.settings, dict(how.artefacts)), how.steps)
+
+    @classmethod
+    def on_data(cls, given: Any, settings: Any, artefacts: dict[str, Any]) -> "Series":
+        """`on_file` for arrays in memory."""
+        whole = dataclasses.replace(settings, split="100/0/0")
+        columns, targets = artefacts["columns"], artefacts["targets"]
+        task = cls(given, targets=targets, names=columns, settings=whole, artefacts=artefacts)
+        task.hold_out_all()
+        return task
 
 
 BARS = "▁▂▃▄▅▆▇█"

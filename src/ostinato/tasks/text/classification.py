@@ -14,7 +14,7 @@ from ...cells import Model
 from ...data import Batch
 from ...data.artefact_checks import kept_whole
 from ...data.generated.texts import reviews
-from ...data.lines import check_columns, count_lines, given_lines, read_labelled
+from ...data.lines import check_columns, read_labelled
 from ...data.padding import columns, multiple_above
 from ...data.splits import shares
 from ...data.vocabulary import checked_texts
@@ -29,7 +29,7 @@ from ..series.arrays import Arrays
 from ..series.sequences import sequences
 from ..start_vectors import VectorSettings, model_numbers, read_start
 from ..target_codec import TargetCodec, label_sets
-from ..task import AnsweringTask, Artefacts, random
+from ..task import Artefacts, random
 
 LEVELS = ("words", "characters")
 RARE = 2  # a word or character that occurs less often is unknown
@@ -40,7 +40,7 @@ TOGETHER = 64
 ROUND = 16  # steps by which padded texts grow, so that there are few compilations
 
 
-class Classify(Arrays, AnsweringTask):
+class Classify(Arrays):
     """Read a text word by word or character by character; at its end, say its label.
 
     The answer comes from the last state, or with `--pool mean` from the mean of all states. A
@@ -189,7 +189,8 @@ class Classify(Arrays, AnsweringTask):
         if not len(which):
             return None
         texts = [self.texts[n] for n in which]
-        said = LabelCode.from_json(self.artefacts()).labels_of(network, texts)
+        outputs = LabelCode.from_json(self.artefacts()).outputs_of(network, texts)
+        said = self.answers.in_words(outputs)
         wanted = self.data.targets[which]
         marks = wanted if wanted.ndim == 2 else np.eye(self.outputs)[wanted]
         right = self.answers.in_words(marks)
@@ -202,9 +203,10 @@ class Classify(Arrays, AnsweringTask):
     def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
         """The label of each line, as `label<TAB>text`; several are joined by commas."""
         code = LabelCode.from_json(how.artefacts)
-        lines, total = given_lines(how.file), count_lines(how.file)
-        for label, text in code.apply(network, lines, how.report, total):
-            yield {"source": text, "label": label, "text": f"{label}\t{text}"}
+        every = code.apply(network, how.lines(), how.report, how.line_count)
+        for text, outputs in every:
+            (answer,) = code.answers.told(outputs[None], how.n_best)
+            yield {"source": text, **answer, "text": f"{answer['text']}\t{text}"}
 
     def artefacts(self) -> dict[str, Any]:
         return {
@@ -263,13 +265,13 @@ class LabelCode:
         """The words or characters of a text that are read."""
         return (text.split() if self.level == "words" else list(text))[: self.cut]
 
-    def labels_of(self, network: Model, texts: Sequence[str]) -> list[str]:
-        """The most probable label of each text; several are joined by commas."""
+    def outputs_of(self, network: Model, texts: Sequence[str]) -> np.ndarray:
+        """What the network says at the end of each text, `(M, outputs)`."""
         symbols = [self.words.encode(self.split(text)) for text in texts]
         inputs, lengths = columns(symbols, multiple_above(max(map(len, symbols)), ROUND))
         batch = Batch(inputs, None, np.ones(inputs.shape, np.float32), lengths, first=None)
         outputs = np.asarray(outputs_on(network, batch))
-        return self.answers.in_words(outputs[lengths - 1, np.arange(len(texts))])
+        return outputs[lengths - 1, np.arange(len(texts))]
 
     def apply(
         self,
@@ -277,8 +279,11 @@ class LabelCode:
         lines: Iterable[str],
         report: Report = silent,
         total: int | None = None,
-    ) -> Iterator[tuple[str, str]]:
-        """The label of each line, with the line; `report` hears how many of `total` are done."""
+    ) -> Iterator[tuple[str, np.ndarray]]:
+        """Each line with what the network says at its end, `(outputs,)`.
+
+        `report` hears how many of `total` are done.
+        """
         numbered = enumerate((line.strip() for line in lines), 1)
         blocks = iter(lambda: list(islice(numbered, TOGETHER)), [])
         for some in each(blocks, report, "labelling the lines", total, len):
@@ -286,4 +291,4 @@ class LabelCode:
                 if not text:
                     raise BadInput(f"line {number} is empty; give a text on each line")
             texts = [text for _, text in some]
-            yield from zip(self.labels_of(network, texts), texts, strict=True)
+            yield from zip(texts, self.outputs_of(network, texts), strict=True)

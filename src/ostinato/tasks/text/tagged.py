@@ -120,13 +120,22 @@ class TagCode:
         Returns:
             CoNLL-U, one sentence at a time.
         """
-        reading = sentences_of(lines, where)
+        yield from map(str, self.tagged(network, sentences_of(lines, where), report, total))
+
+    def tagged(
+        self,
+        network: Model,
+        reading: Iterator[Sentence],
+        report: Report = silent,
+        total: int | None = None,
+    ) -> Iterator[Sentence]:
+        """The sentences with their tags; for the rest see `apply`."""
         what = "tagging the sentences"
         report(0, total, what)
         while some := list(islice(reading, TOGETHER)):
             words = [sentence.column("form") for sentence in some]
             for sentence, tags in zip(some, self.tag(network, words), strict=True):
-                yield str(sentence.replaced(self.column, tags))
+                yield sentence.replaced(self.column, tags)
             report(some[-1].line, total, what)
 
 
@@ -139,12 +148,32 @@ def sentences_of(lines: Iterable[str], where: str) -> Iterator[Sentence]:
     plain = "\t" not in first and not first.startswith("#")
     every = chain([first], whole)
     for sentence in _plain(every, where) if plain else sentences(every, where):
-        if len(sentence.lines) > MAX_WORDS and len(sentence.words) > MAX_WORDS:
-            raise BadInput(
-                f"{where}, line {sentence.line}: a sentence of {len(sentence.words)} words; at "
-                f"most {MAX_WORDS} are possible"
-            )
+        _check_length(sentence, where)
         yield sentence
+
+
+def sentences_of_words(given: Sequence[Sequence[str]]) -> Iterator[Sentence]:
+    """Sentences that are lists of words; raises for what is none, or for a word that is several."""
+    for number, some in enumerate(given, 1):
+        words = checked_texts(some, f"sentence {number}")
+        for word in words:
+            if not word or word.split() != [word]:
+                raise BadInput(
+                    f"sentence {number} must be a list of words without spaces, got {shown(word)}"
+                )
+        if not words:
+            raise BadInput(f"sentence {number} has no words; leave it out")
+        sentence = Sentence.of(words, number)
+        _check_length(sentence, "input")
+        yield sentence
+
+
+def _check_length(sentence: Sentence, where: str) -> None:
+    if len(sentence.lines) > MAX_WORDS and len(sentence.words) > MAX_WORDS:
+        raise BadInput(
+            f"{where}, line {sentence.line}: a sentence of {len(sentence.words)} words; at most "
+            f"{MAX_WORDS} are possible"
+        )
 
 
 def _plain(lines: Iterable[str], where: str) -> Iterator[Sentence]:

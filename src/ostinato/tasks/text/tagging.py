@@ -13,7 +13,6 @@ import numpy as np
 from ...cells import Model
 from ...data import Batch
 from ...data.generated.texts import toy_sentences
-from ...data.lines import count_lines, given_lines
 from ...data.padding import rounded
 from ...data.splits import shares
 from ...data.words import UNKNOWN, Spellings
@@ -29,7 +28,17 @@ from ..metrics import Accuracy
 from ..start_vectors import VectorSettings, model_numbers, read_start
 from ..task import AnsweringTask, Artefacts, hashed, random
 from .passages import TaggedPassage
-from .tagged import MISSING, TagCode, Tagged, code_of, encoded, in_parts, read_tagged
+from .tagged import (
+    MISSING,
+    TagCode,
+    Tagged,
+    code_of,
+    encoded,
+    in_parts,
+    read_tagged,
+    sentences_of,
+    sentences_of_words,
+)
 
 TAGS = ("upos", "xpos", "feats", "deprel")
 EMBEDDING, LETTER = 100, 32
@@ -223,13 +232,23 @@ class Tagging(Finite, FileTask, AnsweringTask):
         )
 
     @classmethod
+    def verb(cls, artefacts: Mapping[str, Any]) -> str:
+        return "tag"
+
+    @classmethod
     def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
-        """CoNLL-U for CoNLL-U or plain sentences; see `TagCode.apply`."""
+        """CoNLL-U for CoNLL-U or plain sentences; see `TagCode.apply`.
+
+        In memory the sentences are lines, or a list of words each.
+        """
         code = TagCode.from_json(how.artefacts)
-        where = "input" if how.file is None else str(how.file)
-        lines, total = given_lines(how.file), count_lines(how.file)
-        for sentence in code.apply(network, lines, where, how.report, total):
-            yield {"text": sentence.removesuffix("\n")}
+        if isinstance(how.given, list | tuple) and not all(isinstance(x, str) for x in how.given):
+            reading = sentences_of_words(how.given)
+        else:
+            reading = sentences_of(how.lines(), how.where)
+        for sentence in code.tagged(network, reading, how.report, how.line_count):
+            words, tags = sentence.column("form"), sentence.column(code.column)
+            yield {"words": words, "tags": tags, "text": str(sentence).removesuffix("\n")}
 
     def artefacts(self) -> dict[str, Any]:
         return self.code.as_json()

@@ -260,13 +260,14 @@ class Video(Finite, FileTask, AnsweringTask):
 
     @classmethod
     def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
-        """The frames that follow each clip of a file; of an autoencoder, those read, again."""
-        file, chosen = how.given_file("an .npy or .npz file of clips"), how.settings
-        clips, predicts = read_clips(file), chosen.learn != "reconstruct"
-        check_size(clips, how.artefacts, str(file))
+        """The frames that follow each given clip; of an autoencoder, those read, again."""
+        chosen, predicts = how.settings, how.settings.learn != "reconstruct"
+        clips = read_clips(how.file_or_data("an .npy or .npz file of clips"))
+        check_size(clips, how.artefacts, how.where)
         if clips.shape[1] < chosen.frames:
             raise BadInput(
-                f"{file}: the clips have {clips.shape[1]} frames; the model reads {chosen.frames}"
+                f"{how.where}: the clips have {clips.shape[1]} frames; the model reads "
+                f"{chosen.frames}"
             )
         if how.steps is not None and not predicts:
             raise BadInput("--steps is of predicted frames; this run draws again what it reads")

@@ -1,0 +1,166 @@
+"""Parquet files and data frames of pandas, Polars or Arrow as tables.
+
+A frame is whatever gives its columns through the Arrow interface (`__arrow_c_stream__`), so none of
+these packages is imported here but pyarrow, and that only when there is something to read.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import BadInput, NeedsExtra
+from ..settings import shown
+from .files import check_unpacked
+from .table import Fault, Table, first_twice, is_time
+
+FLOAT64 = 8  # bytes
+LOOKED_AT = 100_000  # rows of a column of words
+UNNAMED = "__index_level_"  # how an unnamed index of pandas is called in Arrow
+
+
+def is_frame(x: Any) -> bool:
+    """Whether something is a data frame: of pandas, Polars or Arrow, or one that is like them.
+
+    Example:
+        >>> import polars
+        >>> is_frame(polars.DataFrame({"a": [1]})), is_frame([[1]])
+        (True, False)
+    """
+    return hasattr(x, "__arrow_c_stream__") and not isinstance(x, type)
+
+
+def table_of_frame(frame: Any, text: tuple[str, ...] = ()) -> Table:
+    """The columns of a data frame.
+
+    An index of pandas that has a name is a column too, and so is one of dates without a name, which
+    is then called date; row numbers are not.
+
+    Args:
+        frame: see `is_frame`. A single column, such as a pandas Series, is a table of one column.
+        text: names of columns to keep as text too.
+
+    Example:
+        >>> import pandas
+        >>> days = pandas.date_range("2024-01-01", periods=2)
+        >>> table = table_of_frame(pandas.DataFrame({"sales": [3, 5]}, index=days))
+        >>> table.names, table.numbers["sales"].tolist()
+        (['sales', 'date'], [3.0, 5.0])
+    """
+    try:
+        import pyarrow
+    except ImportError:
+        raise NeedsExtra("reading a data frame", "pyarrow", "tables") from None
+    source = "the table"
+    try:
+        column = hasattr(frame, "to_frame") and not hasattr(frame, "columns")
+        content = pyarrow.table(frame.to_frame() if column else frame)
+    except (ValueError, TypeError, KeyError, pyarrow.ArrowException) as error:
+        words = str(error).strip().splitlines()
+        raise BadInput(f"{source} cannot be read: {words[0] if words else error}") from None
+    return _table(source, _with_index(content), text, 0)
+
+
+def _with_index(content: Any) -> Any:
+    """The columns, and of the unnamed indices of pandas those that are dates."""
+    import pyarrow.types as types
+
+    names, kept = content.column_names, []
+    for name, column in zip(names, content.columns, strict=True):
+        when = types.is_temporal(column.type) or _is_period(column.type)
+        if not name.startswith(UNNAMED):
+            kept.append((name, column))
+        elif when:
+            kept.append(("index" if "date" in names else "date", column))
+    return type(content).from_arrays([column for _, column in kept], [name for name, _ in kept])
+
+
+def read_parquet(path: Path, text: tuple[str, ...]) -> Table:
+    """The columns of a Parquet file; see `read_table`."""
+    try:
+        import pyarrow.parquet
+    except ImportError:
+        raise NeedsExtra(f"reading {path}", "pyarrow", "parquet") from None
+    try:
+        about = pyarrow.parquet.read_metadata(path)
+        check_unpacked(path, about.num_rows * about.num_columns * FLOAT64)
+        content = pyarrow.parquet.read_table(path)
+    except BadInput:
+        raise
+    except (OSError, ValueError, pyarrow.ArrowException) as error:
+        words = str(error).strip().splitlines()
+        raise BadInput(
+            f"{path} cannot be read as Parquet: {words[0] if words else error}"
+        ) from None
+    return _table(path, content, text, 1)
+
+
+def _table(path: Path | str, content: Any, text: tuple[str, ...], first: int) -> Table:
+    """The columns of an Arrow table, whose first row has the given number."""
+    names = [str(name) for name in content.column_names]
+    if twice := first_twice(names):
+        raise BadInput(f"{path}: two columns are called {shown(twice)}")
+    if not content.num_rows:
+        raise BadInput(f"{path} has no rows")
+    table = Table(path, names, {}, {}, {}, np.arange(first, content.num_rows + first))
+    for name, column in zip(names, content.columns, strict=True):
+        _add(table, name, column, text)
+    return table
+
+
+def _add(table: Table, name: str, column: Any, text: tuple[str, ...]) -> None:
+    """One column of an Arrow table."""
+    import pyarrow
+    import pyarrow.types as types
+
+    if _is_period(column.type):
+        column = pyarrow.chunked_array([pyarrow.array(column.to_pandas().dt.to_timestamp())])
+    kind = column.type
+    if types.is_timestamp(kind) or types.is_date(kind):
+        # In UTC and without its zone, which Python may not know; nanoseconds are cut off.
+        zone = kind.tz if types.is_timestamp(kind) else None
+        column = column.cast(pyarrow.timestamp("us", zone), safe=False)
+        table.times[name] = column.to_numpy().astype("datetime64[us]"), zone
+    if name in text or is_time(name) or name in table.times:
+        cells = _as_dates(*table.times[name], kind) if name in table.times else column.to_pylist()
+        table.texts[name] = np.array(["" if x is None else str(x) for x in cells], object)
+    if types.is_boolean(kind):
+        column = column.cast("int8")
+    elif types.is_decimal(kind):
+        column = column.cast("string")  # from its digits; Arrow's own cast is off by a last bit
+    elif column.null_count == len(column):
+        column = pyarrow.chunked_array([pyarrow.nulls(len(column), "float64")])
+    elif not (types.is_integer(kind) or types.is_floating(kind)):
+        row = int(np.argmax(column.is_valid().to_numpy()))
+        words = len({*column[:LOOKED_AT].to_pylist()} - {None}) if _is_text(kind) else 0
+        table.faults[name] = Fault.of_cell(table.place(row), f"{column[row].as_py()}", words=words)
+        return
+    # Not safe: whole numbers above 2**53 are rounded, as those of a CSV file are.
+    values = np.array(column.cast("float64", safe=False).to_numpy(), float)
+    infinite = np.flatnonzero(np.isinf(values))
+    if infinite.size:
+        table.faults[name] = Fault.of_cell(table.place(int(infinite[0])), "inf", numbers=True)
+        return
+    table.numbers[name] = values
+
+
+def _is_text(kind: Any) -> bool:
+    """Whether a column holds words; kinds of something, as pandas calls them, are words too."""
+    import pyarrow.types as types
+
+    words = kind.value_type if types.is_dictionary(kind) else kind
+    return any(is_(words) for is_ in (types.is_string, types.is_large_string, types.is_string_view))
+
+
+def _is_period(kind: Any) -> bool:
+    """Whether a column holds periods of pandas, such as the month 2024-01."""
+    return str(kind).startswith("extension<pandas.period")
+
+
+def _as_dates(stamps: np.ndarray, zone: str | None, kind: Any) -> list[str | None]:
+    """Times as they are shown: dates alone, or with the time of day in UTC."""
+    unit: Any = "D" if str(kind).startswith("date") else "s"
+    if (stamps.astype(f"datetime64[{unit}]") != stamps)[~np.isnat(stamps)].any():
+        unit = "us"
+    words = np.datetime_as_string(stamps, unit=unit).tolist()
+    return [None if word == "NaT" else word.replace("T", " ") for word in words]

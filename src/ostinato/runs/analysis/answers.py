@@ -1,0 +1,220 @@
+"""What a trained network answers, from Python: methods of `Run`, one per kind of task.
+
+They give what `ostinato apply`, `sample` and `evaluate` give, from the same code. New input is in
+memory, or a file that is given by its path.
+"""
+
+import abc
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
+
+import numpy as np
+
+from ...cells import Model
+from ...errors import BadInput
+from ...progress import Report, silent
+from ...settings import shown
+from ...tasks.applying import ApplyOptions
+from ..config import Config
+
+if TYPE_CHECKING:
+    from ..folder.run import Run
+
+# How a run is used, by the verb of its task; see `Task.verb`.
+USES = {
+    "apply": "it answers: run.apply(given)",
+    "caption": "it captions: run.caption(pictures)",
+    "classify": "it classifies: run.classify(texts)",
+    "evaluate": 'it can be evaluated: run.evaluate("test")',
+    "forecast": "it forecasts: run.forecast(table)",
+    "predict": "it predicts numbers: run.predict(sequences)",
+    "sample": "it samples: run.sample(prompt)",
+    "tag": "it tags: run.tag(tokens)",
+    "translate": "it translates: run.translate(lines)",
+}
+Words = Sequence[str]
+
+
+class Classified(NamedTuple):
+    """The class of a text or a sequence.
+
+    Attributes:
+        label: the most probable one; of several labels at once those above ½, joined by commas.
+        probabilities: that of each label.
+
+    Example:
+        >>> Classified("good", {"bad": 0.25, "good": 0.75}).label
+        'good'
+    """
+
+    label: Any
+    probabilities: dict[Any, float]
+
+
+class Answers(abc.ABC):
+    """The methods of `Run` that ask its network; each fits the runs of some tasks.
+
+    A run of another task refuses, and says what it does instead. All but `apply` and `evaluate`
+    take data in memory or a `pathlib.Path`.
+    """
+
+    path: Path
+    config: Config
+    artefacts: dict
+
+    @abc.abstractmethod
+    def precision(self) -> AbstractContextManager:
+        """A context in which numbers and products have the precision that the run needs."""
+
+    @abc.abstractmethod
+    def network(self, which: str | int = "best", like: Model | None = None) -> Model:
+        """The network of a checkpoint."""
+
+    def answers(
+        self, given: Any, asked: Mapping[str, Any], report: Report = silent
+    ) -> Iterator[dict[str, Any]]:
+        """The answers to new input as they are made, within `precision`; see `apply`.
+
+        Args:
+            given: what to read; see `ApplyOptions`.
+            asked: options of `ostinato apply` by name.
+            report: hears how much of the input is done.
+        """
+        task = self.config.task
+        kind = task.kind.answering()
+        kind.check_options(asked)
+        searches = "beam" in kind.apply_options
+        how = ApplyOptions(
+            given, task.settings, self.artefacts, report=report, searches=searches, **asked
+        )
+        return kind.apply(self.network(), how)
+
+    def apply(self, given: Any, **options: Any) -> list[dict[str, Any]]:
+        """What `ostinato apply --json` prints: a dictionary for each input.
+
+        Args:
+            given: a path; or lines, arrays or a data frame, as the task reads them.
+            options: those of `ostinato apply`, by name: `beam`, `n_best`, `steps` and so on.
+        """
+        if given is None or (isinstance(given, str | Path) and str(given) == "-"):
+            raise BadInput("give a path, or what the task reads; standard input is not read")
+        with self.precision():
+            return [*self.answers(given, options)]
+
+    def forecast(self, table: Any, steps: int | None = None) -> list[dict[str, Any]]:
+        """What comes after the last row of each series.
+
+        Args:
+            table: the values so far: a path, a data frame, or arrays `(T, columns)`.
+            steps: how many steps, from forecasts that the network made itself; the horizon of the
+                run by default.
+        """
+        self._check("forecast")
+        return self.apply(table, **({} if steps is None else {"steps": steps}))
+
+    def classify(self, given: Any) -> list[Classified]:
+        """The class of each text, or of each sequence, with all probabilities.
+
+        Args:
+            given: a list of texts, or sequences in one of the forms that `tasks.Arrays` takes; or
+                a `Path`.
+
+        Returns:
+            One for each; of a run that answers at each step, a list of them for each sequence.
+        """
+        self._check("classify")
+        answers = self.apply(_in_memory("texts", given))
+        return [_each_step(answer, _classified) for answer in answers]
+
+    def predict(self, sequences: Any) -> list[np.ndarray]:
+        """The numbers of each sequence, `(outputs,)`, or at each step, `(T, outputs)`.
+
+        Args:
+            sequences: in one of the forms that `tasks.Arrays` takes, or a `Path`.
+        """
+        self._check("predict")
+        answers = self.apply(_in_memory("sequences", sequences))
+        return [np.array(_each_step(answer, lambda one: one["values"])) for answer in answers]
+
+    def translate(self, lines: Words | Path, **options: Any) -> list[str]:
+        """The translation of each line; for scores and other translations see `apply`.
+
+        Args:
+            lines: a list of texts, or a `Path`.
+            options: `beam`, `penalty`, `temperature` and `seed`.
+        """
+        self._check("translate")
+        return [answer["text"] for answer in self.apply(_in_memory("lines", lines), **options)]
+
+    @overload
+    def tag(self, tokens: Words) -> list[tuple[str, str]]: ...  # type: ignore[overload-overlap]
+    @overload
+    def tag(self, tokens: Sequence[Words] | Path) -> list[list[tuple[str, str]]]: ...
+    def tag(self, tokens: Any) -> Any:
+        """The words of a sentence, or of several, each with its tag.
+
+        Args:
+            tokens: the words of a sentence; a list of such sentences; or a `Path`.
+        """
+        self._check("tag")
+        alone = isinstance(tokens, list | tuple) and all(isinstance(x, str) for x in tokens)
+        answers = self.apply(_in_memory("tokens", [tokens] if alone else tokens))
+        tagged = [[*zip(x["words"], x["tags"], strict=True)] for x in answers]
+        return tagged[0] if alone else tagged
+
+    def caption(self, pictures: Any, **options: Any) -> list[str]:
+        """A caption for each picture `(N, height, width, channels)`, or for each clip.
+
+        Args:
+            pictures: an array, or the path of an .npy or .npz file.
+            options: `beam`, `penalty`, `temperature` and `seed`.
+        """
+        self._check("caption")
+        return [answer["text"] for answer in self.apply(pictures, **options)]
+
+    def sample(self, prompt: str = "", length: int = 1000, **options: Any) -> str:
+        """A text that the network writes after a prompt; the arguments are those of `runs.sample`.
+
+        Example:
+            >>> len(open_run("runs/text-mlstm-1").sample("The ", 20, temperature=0.8))
+            20
+        """
+        from .playing import sample
+
+        self._check("sample")
+        return sample(cast("Run", self), prompt, length, **options)
+
+    def evaluate(self, part: str = "valid") -> dict[str, float | None]:
+        """All metrics on the `"valid"` or the `"test"` part of its data; see `runs.evaluate`.
+
+        Example:
+            >>> [*open_run("runs/text-mlstm-1").evaluate("test")]
+            ['bits per character', 'perplexity per character']
+        """
+        from .evaluation import evaluate
+
+        return evaluate(cast("Run", self), part)
+
+    def _check(self, verb: str) -> None:
+        """Refuse a method that does not fit the task."""
+        task = self.config.task
+        if (own := task.kind.verb(self.artefacts)) != verb:
+            raise BadInput(f"{self.path} is a run of {task}; {USES.get(own, USES['apply'])}")
+
+
+def _in_memory(name: str, given: Any) -> Any:
+    """What is given in memory or as a `Path`; a text alone could be either, so it is refused."""
+    if given is None or isinstance(given, str | bytes):
+        raise BadInput(f"{name} must be a list, or the Path of a file; got {shown(given)}")
+    return given
+
+
+def _each_step(answer: dict[str, Any], read: Any) -> Any:
+    """What is read of an answer, or of each of its steps."""
+    return [read(step) for step in answer["steps"]] if "steps" in answer else read(answer)
+
+
+def _classified(answer: dict[str, Any]) -> Classified:
+    return Classified(answer["label"], answer["probabilities"])

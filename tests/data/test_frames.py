@@ -1,0 +1,118 @@
+"""Data frames of pandas, Polars and Arrow: the same table from each, and one line for the rest."""
+
+import datetime
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+from ostinato.data.frames import is_frame, table_of_frame
+from ostinato.errors import BadInput
+
+pandas = pytest.importorskip("pandas")
+polars = pytest.importorskip("polars")
+pyarrow = pytest.importorskip("pyarrow")
+
+COLUMNS = {
+    "n": [1, 2, None],
+    "x": [0.5, None, 2.5],
+    "open": [True, False, True],
+    "store": ["u", "ü", "v"],
+    "day": [datetime.date(2024, 1, 31), datetime.date(2024, 2, 29), None],
+}
+FRAMES = {
+    "pandas": pandas.DataFrame,
+    "polars": polars.DataFrame,
+    "arrow": pyarrow.table,
+    "a batch": pyarrow.RecordBatch.from_pydict,
+}
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_every_frame_makes_the_same_table(kind):
+    frame = FRAMES[kind](COLUMNS)
+    assert is_frame(frame)
+    table = table_of_frame(frame, ("store",))
+    assert table.names == list(COLUMNS) and table.rows == 3
+    np.testing.assert_array_equal(
+        table.matrix(["n", "x", "open"]), [[1, 0.5, 1], [2, np.nan, 0], [np.nan, 2.5, 1]]
+    )
+    assert table.texts["store"].tolist() == ["u", "ü", "v"]
+    stamps, zone = table.times["day"]
+    assert zone is None and str(stamps[1]) == "2024-02-29T00:00:00.000000" and np.isnat(stamps[2])
+    assert table.texts["day"].tolist() == ["2024-01-31", "2024-02-29", ""]
+    with pytest.raises(BadInput, match="the table, row 0, column 'store': 'u' is not a number"):
+        table.matrix(["n", "store"])
+
+
+def test_an_index_of_dates_or_with_a_name_is_a_column():
+    days = pandas.date_range("2024-01-01", periods=3, tz="Europe/Berlin")
+    values = {"sales": [1, 2, 3]}
+    table = table_of_frame(pandas.DataFrame(values, index=days))
+    assert table.names == ["sales", "date"]
+    assert table.times["date"][1] == "Europe/Berlin"
+    assert str(table.times["date"][0][0])[:16] == "2023-12-31T23:00"
+    table = table_of_frame(pandas.DataFrame(values | {"date": days}, index=days))
+    assert table.names == ["sales", "date", "index"]
+    assert table_of_frame(pandas.DataFrame(values, index=[5, 3, 4])).names == ["sales"]
+    both = pandas.MultiIndex.from_product([["a"], days], names=["store", "when"])
+    assert table_of_frame(pandas.DataFrame(values, index=both)).names == ["sales", "store", "when"]
+    months = pandas.period_range("2024-01", periods=3, freq="M")
+    table = table_of_frame(pandas.DataFrame(values, index=months))
+    assert str(table.times["date"][0][2])[:10] == "2024-03-01"
+
+
+def test_single_columns_and_other_types():
+    days = pandas.date_range("2024-01-01", periods=2)
+    assert table_of_frame(pandas.Series([1, 2], days, name="y")).names == ["y", "date"]
+    assert table_of_frame(polars.Series("y", [1, 2])).names == ["y"]
+    frame = pandas.DataFrame(
+        {
+            "kind": pandas.Categorical(["b", "a"]),
+            "price": [Decimal("0.1"), Decimal("0.3")],
+            "large": pandas.array([2**60, None], "Int64"),
+            "none": [None, None],
+            "nano": pandas.to_datetime(["2024-01-01 00:00:00.123456789", None]),
+        }
+    )
+    table = table_of_frame(frame, ("kind",))
+    assert table.texts["kind"].tolist() == ["b", "a"]
+    assert table.numbers["price"].tolist() == [0.1, 0.3]
+    assert table.numbers["large"][0] == 2.0**60 and np.isnan(table.numbers["none"]).all()
+    assert table_of_frame(pandas.DataFrame([[1, 2]])).names == ["0", "1"]
+    assert table.texts["nano"].tolist() == ["2024-01-01 00:00:00.123456", ""]
+    assert table_of_frame(polars.DataFrame({"k": ["x"]}, {"k": polars.Categorical})).faults["k"]
+
+
+WRONG = {
+    "no rows": (pandas.DataFrame({"a": []}), "the table has no rows"),
+    "no columns": (pandas.DataFrame(), "the table has no rows"),
+    "mixed": (pandas.DataFrame({"a": [1, "x"]}), "the table cannot be read: .*'?a'?"),
+    "names twice": (pandas.DataFrame([[1, 2]], columns=["a", "a"]), "cannot be read: .*uplicate"),
+    "infinity": (polars.DataFrame({"a": [1.0, float("inf")]}), "row 1, column 'a': 'inf' is not"),
+    "a duration": (pandas.DataFrame({"a": [pandas.Timedelta("1h")]}), "row 0, column 'a'"),
+    "lists": (pyarrow.table({"a": [[1, 2], [3]]}), "row 0, column 'a'"),
+    "bytes": (pyarrow.table({"a": [None, b"x"]}), "row 1, column 'a': \"b'x'\" is not"),
+    "records": (polars.DataFrame({"a": [{"b": 1}]}), "row 0, column 'a'"),
+    "an array": (pyarrow.chunked_array([[1, 2]]), "the table cannot be read"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_refuses(case):
+    frame, words = WRONG[case]
+    with pytest.raises(BadInput, match=words) as refused:
+        table = table_of_frame(frame)
+        table.matrix(table.names)
+    assert "\n" not in str(refused.value) and len(str(refused.value)) < 300
+
+
+def test_what_is_no_frame():
+    for other in ([1], {"a": [1]}, np.zeros((3, 2)), "x.csv", None, pandas.DataFrame, pandas):
+        assert not is_frame(other)
+
+
+def test_without_pyarrow(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    with pytest.raises(BadInput, match=r"needs pyarrow: pip install 'ostinato\[tables\]'"):
+        table_of_frame(polars.DataFrame({"a": [1]}))

@@ -64,6 +64,18 @@ def test_a_validation_shows_all_metrics(capsys, tmp_path):
     assert words.partition(": ")[2] in console.file.getvalue()
 
 
+def test_what_was_done_to_the_data_is_said_first(capsys, tmp_path):
+    noted = {**START, "notes": ["3 rows were sorted by 'date'", "1 gap was masked"]}
+    lines = shown([noted, {**END, "step": 0}], capsys, tmp_path)
+    assert lines[:2] == ["data: 3 rows were sorted by 'date'", "data: 1 gap was masked"]
+    assert lines[2].startswith("training: text")
+    panel = _Panel()
+    panel.hear(noted)
+    console = Console(file=io.StringIO(), width=100)
+    console.print(panel.render())
+    assert "1 gap was masked" in console.file.getvalue()
+
+
 @pytest.mark.slow
 def test_a_training_run_tells_no_other_steps(ostinato, tmp_path):
     (tmp_path / "text").write_text("the cat sat on the mat. " * 30)

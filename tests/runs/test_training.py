@@ -22,8 +22,9 @@ from ostinato.files import is_leftover
 from ostinato.losses import SquaredError
 from ostinato.runs import Config, Diverged, open_run, train
 from ostinato.runs.folder import checkpoints
-from ostinato.runs.folder.events import KINDS, event_of
+from ostinato.runs.folder.events import KINDS, event_of, opening
 from ostinato.runs.loop import loop, step
+from ostinato.tasks import Adding
 
 TEXT = "the quick brown fox jumps over the lazy dog. " * 40
 
@@ -102,6 +103,17 @@ def test_a_run_keeps_what_it_must(undisturbed, config):
     assert not any(is_leftover(path.name) for path in run.path.rglob("*"))
     network, last = run.network("best"), run.network("last")
     assert jax.tree.structure(network) == jax.tree.structure(last)
+
+
+def test_notes_of_the_data_are_told_once_and_kept(tmp_path):
+    """A run of a user's task says what was done to its data; others have no such field."""
+    noted = type("Noted", (Adding,), {"notes": ("3 rows were sorted by 'date'",)})
+    heard = []
+    config = Config(task="adding", units=2, steps=2, batch=2, seed=1)
+    run = train(config, tmp_path / "run", listener=heard.append, task=noted(length=4))
+    assert [event["notes"] for event in heard if "notes" in event] == [[*noted.notes]]
+    assert opening(run.events())["notes"] == [*noted.notes]
+    check_log(run, *{event["kind"] for event in heard})
 
 
 def test_the_parts_of_the_time_add_up(undisturbed):

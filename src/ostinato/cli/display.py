@@ -57,6 +57,8 @@ class _Lines:
         kind = event["kind"]
         if kind in OPENING:
             self.start = event
+            for note in event.get("notes", ()):
+                _print(f"data: {note}")
             _print(_opening(event))
         elif kind == "train":
             last = event["step"] == self.start["steps"]
@@ -121,7 +123,8 @@ class _Panel:
 
 
 def _rows(start: dict, train: dict, lens: dict, valid: dict) -> list[tuple[str, str]]:
-    rows = [("network", f"{start['parameters']:,} parameters, on {start['device']}")]
+    rows = [("data", note) for note in start.get("notes", ())]
+    rows.append(("network", f"{start['parameters']:,} parameters, on {start['device']}"))
     if train:
         rows.append(("training", _numbers(train, start)))
         if "remark" in train:

@@ -178,9 +178,12 @@ def _candidates(series: list[np.ndarray], local: list[np.ndarray]) -> Iterator[F
             for place in _places(np.concatenate(days)):
                 yield Frequency("month", count, place)
     if apart.min() >= 1:
-        every = np.concatenate(days)
+        weekends = any(  # from a Friday to the next Monday
+            ((np.diff(one).astype(int) == 3) & (np.busday_count(one[:-1], one[1:]) == 1)).any()
+            for one in days
+        )
         for count in _common(apart):
-            if count == 1 and apart.max() > 1 and np.is_busday(every).all():
+            if count == 1 and weekends and np.is_busday(np.concatenate(days)).all():
                 yield Frequency("business day", 1)
             yield Frequency("day", count)
     for count in _common(np.concatenate([np.diff(one) for one in series]).astype(np.int64)):

@@ -1,45 +1,34 @@
-"""When the rows of a table were: found, read, sorted, and checked for gaps.
+"""When the rows of a table were: found, sorted, and checked for gaps and repeated times.
 
 A column of dates makes a `Timeline`: one that a file or a data frame keeps as times, or text that
 can be read as dates (see `dates`). `arrange` puts rows in the order of time and says what it did.
-Columns of numbers (`year`; `year,month,day,hour`) say the time only if they are asked to.
-
-Without a timeline rows must be in order (`check_order`). The columns that are compared are known by
-their names (`date`, `Date Time`, `year`, `hour`). At least one of them must tell the whole time: a
-date, or a number in a column called time, timestamp, datetime, date, ds or year. It is compared
-first, and where it is the same the others, from the coarse to the fine: a date, then the hour.
-Where day and month could be either, the rows are refused only if they are out of order both ways.
+Columns of numbers (`year`; `year,month,day,hour`) say the time only if they are asked to. Without a
+timeline rows must be in order; see `order`.
 """
 
-import contextlib
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import time
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import BadInput
 from ..settings import shown
-from .dates import ORDERS, Dates, NoDate, date_readings, looks_like_date
+from .dates import ORDERS
 from .frequency import STAMP, Frequency, infer_frequency, local_times
-from .table import MISSING, TIMES, Table, is_time, missing_cells, time_word
+from .order import check_order as check_order
+from .table import Table, is_time, missing_cells
+from .time_columns import (
+    begins_with_date,
+    clock_columns,
+    finer,
+    part_of,
+    sorted_times,
+    times_of,
+)
 
-WHOLE = ("time", "timestamp", "datetime", "date", "ds", "year")  # numbers tell all of the time
-DATE, NUMBER, CLOCK, PART = range(4)  # the order in which columns are compared
 GAPS = ("refuse", "mask", "fill", "keep")
 DUPLICATES = ("refuse", "first", "last", "mean", "sum")
-PARTS = {  # the columns that go on where another ends: unit, first and last value
-    **dict.fromkeys(("quarter", "qtr"), ("Q", 1, 4)),
-    "month": ("M", 1, 12),
-    "day": ("D", 1, 31),
-    **dict.fromkeys(("hour", "hr"), ("h", 0, 24)),
-    "minute": ("m", 0, 59),
-    **dict.fromkeys(("second", "sec"), ("s", 0, 60)),
-}
-EPOCHS = {"seconds": 1e6, "milliseconds": 1e3, "microseconds": 1, "nanoseconds": 1e-3}
-SINCE = 1e8  # from so many seconds since 1970, which is in 1973, a number can be told to be a time
 MORE = 20  # so many times the rows of a table may be put into its gaps
 
 
@@ -170,7 +159,7 @@ def _date_column(table: Table, groups: Sequence[np.ndarray], without: set[str]) 
     dated = [
         name
         for name in table.names
-        if name not in without and (name in table.times or _begins_with_date(table, name))
+        if name not in without and (name in table.times or begins_with_date(table, name))
     ]
     dated = [name for name in dated if is_time(name)] or dated
     if len(dated) > 1:
@@ -182,15 +171,6 @@ def _date_column(table: Table, groups: Sequence[np.ndarray], without: set[str]) 
     return dated[0] if dated else None
 
 
-def _begins_with_date(table: Table, name: str) -> bool:
-    """Whether the first cell of a column of text is a date."""
-    if name not in table.texts or name in table.numbers:
-        return False
-    cells = table.texts[name]
-    first = next((cell for cell in cells.tolist() if cell.lower() not in MISSING), None)
-    return first is not None and looks_like_date(first)
-
-
 def _timelines(
     table: Table,
     groups: Sequence[np.ndarray],
@@ -200,179 +180,19 @@ def _timelines(
     known: Mapping[str, Any] | None,
 ) -> Iterator[Timeline]:
     """The timeline of a column, in each way that it can be read."""
-    for main_times in _times_of(table, main, known):
+    for main_times in times_of(table, main, known):
         stamps = main_times.choices[0][0]
         some = parts
         if some is None:
-            some = [] if main_times.clock else _clock_columns(table, groups, stamps, without)
+            some = [] if main_times.clock else clock_columns(table, groups, stamps, without)
         timelines = []
         for stamps, zone in main_times.choices:
             for name in some:
-                stamps = _finer(table, stamps, name)
-            frequency = infer_frequency(_sorted(stamps, groups), zone)
+                stamps = finer(table, stamps, name)
+            frequency = infer_frequency(sorted_times(stamps, groups), zone)
             form = main_times.form
             timelines.append(Timeline(main, stamps, zone, frequency, tuple(some), form))
         yield next((one for one in timelines if one.frequency), timelines[0])
-
-
-class _Times(NamedTuple):
-    """A column read as times: stamps and zone, which may be one of two; see `Dates`."""
-
-    choices: list[tuple[np.ndarray, str | None]]
-    clock: bool
-    form: str
-
-
-def _times_of(table: Table, name: str, known: Mapping[str, Any] | None) -> Iterator[_Times]:
-    """A column in each way in which it can be read as times."""
-    if name in table.times:
-        stamps, zone = table.times[name]
-        days = zone is None and (stamps == stamps.astype("datetime64[D]")).all()
-        yield _Times([(stamps, zone)], not days, "")
-        return
-    if name in table.numbers:
-        yield _of_numbers(table, name)
-        return
-    if name not in table.texts:
-        fault = table.faults[name]
-        what = fault.what.removesuffix("a number") + "a date or time; write 2024-01-31 14:00"
-        raise BadInput(f"{table.path}, {fault.where}, column {shown(name)}: {what}")
-    form = "" if known is None else known["form"]
-    try:
-        readings = list(_dates_of(table.texts[name], (form,) if form in ORDERS else ORDERS))
-    except NoDate as error:
-        row = int(np.argmax(table.texts[name] == error.cell))
-        raise BadInput(
-            f"{table.where(row)}, column {shown(name)}: {shown(error.cell)}: {error}"
-        ) from None
-    for dates, which in readings:
-        local, offsets = _spread(dates.local, which), dates.offsets
-        if offsets is None:
-            choices: list[tuple[np.ndarray, str | None]] = [(local, None)]
-        elif (offsets == offsets[0]).all():
-            choices = [(local - offsets[0], _offset_name(offsets[0]))]
-        else:  # hours are even in UTC, days on the local clock
-            choices = [(_spread(dates.local - offsets, which), "UTC"), (local, None)]
-        yield _Times(choices, dates.clock, dates.form)
-
-
-def _dates_of(
-    cells: np.ndarray, orders: Sequence[str] = ORDERS
-) -> Iterator[tuple[Dates, np.ndarray]]:
-    """The readings of the different cells of a column, and the number of each row's, or -1."""
-    number, which = _different(cells)
-    for dates in date_readings(number, orders):
-        yield dates, which
-
-
-def _different(cells: np.ndarray) -> tuple[dict[str, int], np.ndarray]:
-    """The number of each of the different cells, and those of all rows, -1 where one is missing."""
-    number: dict[str, int] = {}
-    each = cells.tolist()
-    rows = [-1 if x.lower() in MISSING else number.setdefault(x, len(number)) for x in each]
-    return number, np.array(rows, int)
-
-
-def _spread(times: np.ndarray, which: np.ndarray) -> np.ndarray:
-    """The times of the different cells as those of the rows, NaT where one is missing."""
-    return np.append(times, np.array("NaT", times.dtype))[which]
-
-
-def _offset_name(offset: np.timedelta64) -> str:
-    minutes = int(offset / np.timedelta64(1, "m"))
-    hours, rest = divmod(abs(minutes), 60)
-    return f"{'-' if minutes < 0 else '+'}{hours:02}:{rest:02}" if minutes else "UTC"
-
-
-def _of_numbers(table: Table, name: str) -> _Times:
-    """Years, numbers such as 20240131, or the time since 1970 in one of `EPOCHS`."""
-    values = table.numbers[name]
-    there = values[~np.isnan(values)]
-    stamps = np.full(len(values), "NaT", STAMP)
-    at, whole = ~np.isnan(values), bool((there == np.rint(there)).all())
-    if whole and ((there >= 1000) & (there < 3000)).all():
-        stamps[at] = (there.astype(int) - 1970).astype("datetime64[Y]")
-        return _Times([(stamps, None)], False, "years")
-    if whole and ((there >= 1e7) & (there < 1e8)).all():
-        cells = np.where(at, np.char.mod("%d", np.nan_to_num(values)), "").astype(object)
-        with_cells = dataclasses.replace(table, numbers={}, times={}, texts={name: cells})
-        return next(_times_of(with_cells, name, None))
-    for unit, size in EPOCHS.items():  # in microseconds
-        if ((there * size >= SINCE * 1e6) & (there * size < SINCE * 1e9)).all():
-            stamps[at] = np.rint(there * size).astype(np.int64).astype(STAMP)
-            return _Times([(stamps, "UTC")], True, f"{unit} since 1970")
-    raise BadInput(
-        f"{table.path}, column {shown(name)}: its numbers are no times that can be read; they may "
-        "be years (2024), dates (20240131), or seconds or milliseconds since 1970"
-    )
-
-
-def clocks_of(table: Table, name: str) -> np.ndarray | None:
-    """The times of day in a column of text, NaT where one is missing; `None` if it has others."""
-    if name not in table.texts or name in table.numbers or name in table.times:
-        return None
-    number, which = _different(table.texts[name])
-    try:
-        clocks = [time.fromisoformat(cell) for cell in number if cell[1:3].count(":")]
-    except ValueError:
-        return None
-    if len(clocks) < len(number):
-        return None
-    passed = [
-        ((x.hour * 60 + x.minute) * 60 + x.second) * 1_000_000 + x.microsecond for x in clocks
-    ]
-    return _spread(np.array(passed, "timedelta64[us]"), which)
-
-
-def _clock_columns(
-    table: Table, groups: Sequence[np.ndarray], stamps: np.ndarray, without: set[str]
-) -> list[str]:
-    """The columns that tell rows of one date apart, from the coarse to the fine."""
-    days = sum(map(len, _sorted(stamps, groups)))
-    if days == (~np.isnat(stamps)).sum():
-        return []
-    names = [name for name in table.names if is_time(name) and name not in without]
-    parts = [
-        name
-        for name in names
-        if (name in table.numbers and PARTS.get(time_word(name), "D")[0] in "hms")
-        or clocks_of(table, name) is not None
-    ]
-    return sorted(parts, key=lambda name: TIMES.index(time_word(name)))
-
-
-def _finer(table: Table, stamps: np.ndarray, name: str) -> np.ndarray:
-    """Times with what another column adds to them: the month of a year, the hour of a day."""
-    clocks = clocks_of(table, name)
-    if clocks is not None:
-        return stamps + clocks
-    unit, first, last = PARTS.get(time_word(name), ("", 0, 0))
-    values = table.numbers.get(name)
-    if values is None or not unit:
-        raise BadInput(
-            f"{table.path}, column {shown(name)}: it is no part of a time that can be read; there "
-            f"are {', '.join(PARTS)}, and times of day such as 14:00"
-        )
-    known = ~np.isnan(values)
-    wrong = np.flatnonzero(known & ~((values >= first) & (values <= last) & (values % 1 == 0)))
-    if wrong.size:
-        raise BadInput(
-            f"{table.where(wrong)}, column {shown(name)}: {values[wrong[0]]:g} is no "
-            f"{time_word(name)}"
-        )
-    whole = np.where(known, values, first).astype(int) - (first if unit in "QMD" else 0)
-    if unit in "QM":
-        months = stamps.astype("datetime64[M]") + whole * (3 if unit == "Q" else 1)
-        stamps = months.astype(STAMP)
-    else:
-        stamps = stamps + whole.astype(f"timedelta64[{unit}]")
-    return np.where(known, stamps, np.array("NaT", STAMP))
-
-
-def _sorted(stamps: np.ndarray, groups: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The different times of each series, in order."""
-    each = (stamps[rows] for rows in groups)
-    return [np.unique(one[~np.isnat(one)]) for one in each]
 
 
 def _better(readings: list[Timeline], groups: Sequence[np.ndarray]) -> list[Timeline]:
@@ -382,7 +202,7 @@ def _better(readings: list[Timeline], groups: Sequence[np.ndarray]) -> list[Time
         if one.frequency is None:
             continue
         regular.append(one)
-        each = _sorted(one.stamps, groups)
+        each = sorted_times(one.stamps, groups)
         if not any(one.frequency.left_out(stamps, one.zone).any() for stamps in each):
             whole.append(one)
     return whole or regular or readings
@@ -401,7 +221,7 @@ def _fitted(
         raise BadInput(
             f"{table.path}, column {shown(timeline.column)}: it has {which} that of the run's data"
         )
-    for stamps in _sorted(timeline.stamps, groups):
+    for stamps in sorted_times(timeline.stamps, groups):
         if len(stamps) and not frequency.fits(stamps, zone):
             raise BadInput(
                 f"{table.path}, column {shown(timeline.column)}: the rows of this run are "
@@ -410,90 +230,206 @@ def _fitted(
     return dataclasses.replace(timeline, frequency=frequency, zone=zone)
 
 
-def check_order(table: Table, groups: Sequence[np.ndarray], without: Iterable[str] = ()) -> None:
-    """Refuse rows whose times do not increase.
+class Arranged(NamedTuple):
+    """Rows in the order of time.
+
+    Attributes:
+        table, groups, timeline: those that were given, or new ones if rows were put in or joined.
+        notes: what was read and what was done, a sentence each.
+        put_in: `(rows,)`, which rows were put into gaps.
+    """
+
+    table: Table
+    groups: list[np.ndarray]
+    timeline: Timeline
+    notes: tuple[str, ...]
+    put_in: np.ndarray
+
+
+def arrange(
+    table: Table,
+    groups: Sequence[np.ndarray],
+    timeline: Timeline,
+    gaps: str = "refuse",
+    duplicates: str = "refuse",
+    constant: Iterable[str] = (),
+) -> Arranged:
+    """Sort the rows of each series by time, and see to gaps and to times that are there twice.
 
     Args:
         table: the rows.
-        groups: the rows of each series, in the order in which they are read.
-        without: columns that are not to be looked at, such as a time to predict.
+        groups: the rows of each series.
+        timeline: when they were.
+        gaps: `mask` puts in rows of missing values, `fill` repeats the row before, `keep` lets rows
+            follow one another as they do.
+        duplicates: of rows of one series and time, the first or the last is kept, or the mean or
+            the sum of their numbers; their words must then be the same.
+        constant: columns that a row which is put in has from the row before, even with `mask`: the
+            name of the series, say.
+
+    Example:
+        >>> with open("sales.csv", "w") as file:
+        ...     _ = file.write("day,sales\\n2024-01-04,4\\n2024-01-01,1\\n2024-01-02,2\\n")
+        >>> from ostinato.data import read_table
+        >>> table, groups = read_table("sales.csv"), [np.arange(3)]
+        >>> arranged = arrange(table, groups, timeline_of(table, groups), gaps="mask")
+        >>> arranged.table.numbers["sales"][arranged.groups[0]].tolist()
+        [1.0, 2.0, nan, 4.0]
+        >>> arranged.notes[1:]
+        ("3 rows were sorted by 'day'", '1 gap was masked with 1 row of missing values')
     """
-    skipped = {*without}
-    names = [name for name in table.names if is_time(name) and name not in skipped]
-    names.sort(key=lambda name: TIMES.index(time_word(name)))
-    read = {name: list(_readings(table, name)) for name in names}
-    ranks = {name: readings[0].rank for name, readings in read.items() if readings}
-    first = min(ranks.values(), default=PART)
-    if first == PART:
-        return
-    known = sorted(ranks, key=lambda name: ranks[name] if ranks[name] in (first, NUMBER) else PART)
-    whole = known[0]
-    # Not where a finer column, which cannot be read, may tell rows of one time apart.
-    strict = all(read[name] for name in names[names.index(whole) :])
-    fault = None
-    for columns in product(*(read[name] for name in known)):
-        fault = _first_fault(groups, np.stack([column.values for column in columns]), strict)
-        if fault is None:
-            return
-    assert fault is not None
-    before, after = (" ".join(_cell(table, name, row) for name in known) for row in fault)
-    lines = " and ".join(str(table.lines[row]) for row in fault)
+    notes = [timeline.words]
+    order = [rows[np.argsort(timeline.stamps[rows], kind="stable")] for rows in groups]
+    moved = sum(int((a != b).sum()) for a, b in zip(order, groups, strict=True))
+    if moved:
+        notes.append(f"{_count(moved, 'row')} were sorted by {shown(timeline.column)}")
+    rows = np.concatenate(order)
+    series = np.repeat(np.arange(len(order)), list(map(len, order)))
+    stamps = timeline.stamps[rows]
+    again = np.append(False, (np.diff(series) == 0) & (np.diff(stamps) == np.timedelta64(0)))
+    if again.any():
+        table, rows, note = _joined(table, timeline, rows, again, duplicates)
+        series, stamps = series[~again], stamps[~again]
+        notes.append(note)
+    left_out = _left_out(timeline, stamps, series)
+    if gaps == "keep" and left_out.any():
+        notes.append(f"{_count(int((left_out > 0).sum()), 'gap')} in time stayed")
+        left_out[:] = 0
+    if not left_out.any():
+        if not again.any():
+            return Arranged(table, order, timeline, tuple(notes), np.zeros(table.rows, bool))
+    elif gaps == "refuse":
+        _refuse_gaps(table, timeline, rows, stamps, series, left_out)
+    else:
+        notes.append(_gap_note(table, left_out, gaps))
+    source = np.repeat(np.arange(len(rows)), left_out + 1)
+    after = np.arange(len(source)) - np.repeat(np.cumsum(left_out + 1) - left_out - 1, left_out + 1)
+    put_in = after > 0
+    stamps = timeline.next(stamps[source], after) if put_in.any() else stamps
+    blank = put_in if gaps == "mask" else np.zeros(len(put_in), bool)
+    table = _with_rows(table, rows[source], blank, {*constant})
+    if put_in.any():
+        for name in {*timeline.parts} & {*table.numbers}:
+            local = local_times(stamps[put_in], timeline.zone)
+            table.numbers[name][put_in] = part_of(local, name)
+    counts = np.bincount(series[source], minlength=len(order))
+    new_groups = np.split(np.arange(len(source)), np.cumsum(counts)[:-1])
+    timeline = dataclasses.replace(timeline, stamps=stamps)
+    return Arranged(table, new_groups, timeline, tuple(notes), put_in)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _joined(
+    table: Table, timeline: Timeline, rows: np.ndarray, again: np.ndarray, how: str
+) -> tuple[Table, np.ndarray, str]:
+    """The table and its rows, one for each time, and a note; `again` marks all but the first."""
+    column, extra = shown(timeline.column), _count(int(again.sum()), "row")
+    done = f"{extra} with a time that was there before {'was' if again.sum() == 1 else 'were'}"
+    at = int(np.argmax(again))
+    if how == "refuse":
+        when = shown_time(timeline.stamps[rows[at]], timeline.zone)
+        some = " or ".join(table.option("duplicates", word) for word in DUPLICATES[1:])
+        raise BadInput(
+            f"{table.where(np.sort(rows[[at - 1, at]]))}, column {column}: {when} is there twice "
+            f"({extra} with a time that was there before); name with "
+            f"{table.option('sequence', 'COLUMN')} the column that says to which series a row "
+            f"belongs, or give {some}"
+        )
+    begins = np.flatnonzero(~again)
+    if how in ("first", "last"):
+        kept = begins if how == "first" else np.append(begins[1:], len(rows)) - 1
+        return table, rows[kept], f"{done} left out ({how} kept)"
+    numbers = dict(table.numbers)
+    one = rows[begins]
+    for name, values in table.numbers.items():
+        there = ~np.isnan(values[rows])
+        total = np.add.reduceat(np.where(there, values[rows], 0), begins)
+        count = np.add.reduceat(there.astype(int), begins)
+        numbers[name] = values.copy()
+        with np.errstate(invalid="ignore"):
+            joined = total / count if how == "mean" else np.where(count, total, np.nan)
+        numbers[name][one] = joined
+    which = np.cumsum(~again) - 1
+    for name, cells in table.texts.items():
+        if name in table.numbers:
+            continue
+        differ = np.flatnonzero(cells[rows] != cells[one][which])
+        if differ.size and name not in (timeline.column, *timeline.parts):
+            pair = np.sort([rows[differ[0]], one[which[differ[0]]]])
+            raise BadInput(
+                f"{table.where(pair)}, column {shown(name)}: {shown(cells[pair[0]])} and "
+                f"{shown(cells[pair[1]])} at one time have no {how}; give "
+                f"{table.option('duplicates', 'first')}"
+            )
+    joined_table = dataclasses.replace(table, numbers=numbers)
+    return joined_table, one, f"{done} joined ({how})"
+
+
+def _left_out(timeline: Timeline, stamps: np.ndarray, series: np.ndarray) -> np.ndarray:
+    """How many rows are missing after each row."""
+    left_out = np.zeros(len(stamps), int)
+    if timeline.frequency is None:
+        return left_out
+    for rows in np.split(np.arange(len(stamps)), np.flatnonzero(np.diff(series)) + 1):
+        left_out[rows[:-1]] = timeline.frequency.left_out(stamps[rows], timeline.zone)
+    return left_out
+
+
+def _refuse_gaps(
+    table: Table,
+    timeline: Timeline,
+    rows: np.ndarray,
+    stamps: np.ndarray,
+    series: np.ndarray,
+    left_out: np.ndarray,
+) -> None:
+    assert timeline.frequency is not None
+    at = int(np.argmax(left_out > 0))
+    before, after = (shown_time(stamps[n], timeline.zone) for n in (at, at + 1))
+    every, some = int(series[-1]) + 1, len(np.unique(series[left_out > 0]))
+    gaps = _count(int((left_out > 0).sum()), "gap") + (
+        f" in {some} of {every} series" * (every > 1)
+    )
+    mask, fill, keep = (table.option("gaps", how) for how in ("mask", "fill", "keep"))
+    where = table.where(np.sort(rows[[at, at + 1]]))
     raise BadInput(
-        f"{table.path}, lines {lines}, column {shown(whole)}: {shown(after)} comes after "
-        f"{shown(before)}; time must increase: sort the rows, one for each time, or name with "
-        "sequence the column that says to which series a row belongs (a column that is no time "
-        "needs another name)"
+        f"{where}, column {shown(timeline.column)}: {after} comes after {before}, but rows are "
+        f"{timeline.frequency.words} apart ({gaps}, {_count(int(left_out.sum()), 'row')} missing); "
+        f"give {mask} (missing values there), {fill} (the values before) or {keep} (as it is)"
     )
 
 
-def _cell(table: Table, name: str, row: int) -> str:
-    return str(table.texts[name][row]) if name in table.texts else f"{table.numbers[name][row]:g}"
+def _gap_note(table: Table, left_out: np.ndarray, gaps: str) -> str:
+    """What was done about gaps; refused if that takes far more rows than there are."""
+    count, total = int((left_out > 0).sum()), int(left_out.sum())
+    if total > MORE * table.rows:
+        raise BadInput(
+            f"{table.path}: its gaps take {total:,} rows, more than {MORE} times those that are "
+            f"there; is a date wrong? or give {table.option('gaps', 'keep')}"
+        )
+    done, what = ("masked", "of missing values") if gaps == "mask" else ("filled", "as before it")
+    was = "was" if count == 1 else "were"
+    return f"{_count(count, 'gap')} {was} {done} with {_count(total, 'row')} {what}"
 
 
-class _Reading(NamedTuple):
-    """A column as numbers `(rows,)` that increase with time, and when it is to be compared."""
+def _with_rows(table: Table, rows: np.ndarray, blank: np.ndarray, constant: set[str]) -> Table:
+    """A table of some of the rows of another one; those that are blank have missing values."""
 
-    values: np.ndarray
-    rank: int
+    def of(columns: dict[str, Any], missing: Any) -> dict[str, np.ndarray]:
+        chosen = {name: values[rows] for name, values in columns.items()}
+        for name, values in chosen.items():
+            if name not in constant:
+                values[blank] = missing
+        return chosen
 
-
-def _readings(table: Table, name: str) -> Iterator[_Reading]:
-    """A column in each way that it can be read."""
-    if name in table.numbers:
-        word = time_word(name)  # a number called time may be the time of day, beside a date
-        rank = PART if word not in WHOLE else CLOCK if word == "time" else NUMBER
-        yield _Reading(table.numbers[name], rank)
-        return
-    if name in table.times:
-        yield _Reading(_seconds(table.times[name][0]), DATE)
-        return
-    if name not in table.texts:
-        return
-    clocks = clocks_of(table, name)
-    if clocks is not None:
-        yield _Reading(_seconds(clocks), PART)
-    with contextlib.suppress(NoDate):
-        for dates, which in _dates_of(table.texts[name]):
-            offsets = 0 if dates.offsets is None else dates.offsets
-            yield _Reading(_seconds(_spread(dates.local - offsets, which)), DATE)
-
-
-def _seconds(times: np.ndarray) -> np.ndarray:
-    """Times or durations in seconds, NaN where one is missing."""
-    return np.where(np.isnat(times), np.nan, times.astype(np.int64) / 1e6)
-
-
-def _first_fault(
-    groups: Sequence[np.ndarray], columns: np.ndarray, strict: bool
-) -> tuple[int, int] | None:
-    """The first two rows of a group that are out of order; columns `(parts, rows)`."""
-    known = ~np.isnan(columns).any(axis=0)
-    for rows in groups:
-        rows = rows[known[rows]]
-        order = np.zeros(max(len(rows) - 1, 0))
-        for part in columns:
-            order = np.where(order == 0, np.sign(np.diff(part[rows])), order)
-        wrong = np.flatnonzero(order <= 0 if strict else order < 0)
-        if wrong.size:
-            return int(rows[wrong[0]]), int(rows[wrong[0] + 1])
-    return None
+    times = of({name: stamps for name, (stamps, _) in table.times.items()}, np.datetime64("NaT"))
+    return dataclasses.replace(
+        table,
+        numbers=of(table.numbers, np.nan),
+        texts=of(table.texts, ""),
+        lines=table.lines[rows],
+        times={name: (times[name], zone) for name, (_, zone) in table.times.items()},
+    )

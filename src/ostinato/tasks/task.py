@@ -121,6 +121,8 @@ class Task(abc.ABC):
             `Network`. See `runs/network/models.py`.
         recipe: settings of a network and a learner that learn the task, by name. A configuration
             takes them where it names no cell, and its own before them.
+        notes: what was done to the data, a sentence each: rows sorted, gaps masked. A run says them
+            at its start and keeps them in its log.
         Settings: a dataclass of the settings that a configuration can change; see
             `ostinato.settings`. The constructor takes them by name.
         settings: an instance of `Settings`.
@@ -142,6 +144,7 @@ class Task(abc.ABC):
     pictured: str = "Where the network looks"
     model: Mapping[str, Any] | None = None
     recipe: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+    notes: tuple[str, ...] = ()
     settings: Any
     seed: int
 

@@ -62,6 +62,7 @@ class Opening(TypedDict, total=False):
     parameters: Count
     device: str
     log_every: Count
+    notes: list[str]
     run: Any  # compared with the name of the run, whatever it is
     baselines: dict[str, Number]
 

@@ -238,6 +238,7 @@ class Training:
             "device": jax.devices()[0].device_kind,
             "log_every": self.log_every,
             "run": self.run.name,
+            **cast(Opening, {"notes": list(self.task.notes)} if self.task.notes else {}),
         }
 
     def _epochs(self) -> float | None:

@@ -3,8 +3,8 @@
 Reads from standard input what to do, as JSON, and writes the forecasts and the time to train:
 
     {"library": "darts block", "values": [...], "train": 185, "valid": 62, "horizon": 12,
-     "origins": [...], "levels": [0.1, 0.5, 0.9], "seed": 0, "updates": 2000, "units": 32,
-     "length": 48, "batch": 32}
+     "origins": [...], "levels": [0.1, 0.5, 0.9], "seed": 0, "updates": 600, "validate": 40,
+     "units": 32, "length": 48, "batch": 32}
 """
 
 import json
@@ -56,7 +56,7 @@ def darts(job, values):
             pl_trainer_kwargs={
                 "accelerator": "cpu",
                 "max_steps": job["updates"],
-                "check_val_every_n_epoch": max(1, epochs // 5),
+                "check_val_every_n_epoch": max(1, epochs * job["validate"] // job["updates"]),
                 "enable_progress_bar": False,
                 "enable_model_summary": False,
                 "logger": False,

@@ -179,7 +179,7 @@ def _forecasts(
     each_series = {str(n): values for n, values in made.by_series().items()}
     result: dict[str, Any] = {"forecasts": {"by_step": made.by_step(), "by_series": each_series}}
     if origins is not None:
-        made_then = run_backtest(network, series, origins, yardsticks or (), report)
+        made_then = run_backtest(network, series, origins, yardsticks, report)
         result["backtest"] = made_then.as_json()
     return result
 

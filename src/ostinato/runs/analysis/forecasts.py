@@ -38,7 +38,11 @@ def forecast_scores(run: Run, part: str = "valid", *, task: Task | None = None) 
 
 
 def backtest_run(
-    run: Run, origins: int = 10, yardsticks: str | Sequence[str] = (), *, task: Task | None = None
+    run: Run,
+    origins: int = 10,
+    yardsticks: str | Sequence[str] | None = None,
+    *,
+    task: Task | None = None,
 ) -> dict[str, Any]:
     """Forecasts from several origins of the test part, as JSON; see `tasks.series.backtest`.
 

@@ -13,6 +13,7 @@ import optax
 from ...data import Batch
 from ...learning import Learner
 from ...learning.schedules import length_at
+from ...lens.doctor.rules_for_data import too_little
 from ...tasks import Task
 from ...weights import count_parameters, trained_names
 from ...wiring import Network, outputs_of
@@ -226,19 +227,22 @@ class Training:
 
     def _opening(self, step: int) -> Opening:
         """The first event, but for the baselines."""
+        parameters, epochs = count_parameters(self.network), self._epochs()
+        few = too_little(self.task.training_steps(), self.task.length, parameters, epochs)
+        notes = [*self.task.notes, *([] if few is None else [f"{few}: too few to learn from"])]
         return {
             "kind": "resume" if step else "start",
             "step": step,
             "steps": self.steps,
             "task": self.task.name,
             **cast(Opening, Goal.of(self.task)._asdict()),
-            "epochs": self._epochs(),
+            "epochs": epochs,
             "vocabulary": None if (text := self.task.text()) is None else len(text.vocabulary),
-            "parameters": count_parameters(self.network),
+            "parameters": parameters,
             "device": jax.devices()[0].device_kind,
             "log_every": self.log_every,
             "run": self.run.name,
-            **cast(Opening, {"notes": list(self.task.notes)} if self.task.notes else {}),
+            **cast(Opening, {"notes": notes} if notes else {}),
         }
 
     def _epochs(self) -> float | None:

@@ -98,7 +98,7 @@ def backtest(
     network: Model,
     task: "Series",
     origins: int = 10,
-    yardsticks: str | Sequence[str] = (),
+    yardsticks: str | Sequence[str] | None = None,
     report: Report = silent,
 ) -> Backtest:
     """Forecast from several origins of the test part of every series.
@@ -117,7 +117,7 @@ def backtest(
         >>> sorted(found.yardsticks), len(found.as_json()["origins"])
         (['persistence'], 4)
     """
-    names = checked_names(yardsticks) if yardsticks else ()
+    names = () if yardsticks is None else checked_names(yardsticks)
     places = origins_of(task, origins)
     fits = len(names) * len(task.targets) * sum(map(len, places.values()))
     if fits > MAX_FITS:

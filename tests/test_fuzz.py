@@ -49,7 +49,7 @@ PLANTED = {
     "ids": ("tables", "ostinato.tasks.series.from_files._check_ids", lambda *_: None),
     "times": ("tables", "ostinato.tasks.series.from_files.check_order", lambda *_: None),
     "labels": ("tables", "ostinato.data.table.written_twice", lambda cells: None),
-    "header lines": ("tables", "ostinato.tasks.text.classification.check_columns", lambda *_: None),
+    "header lines": ("tables", "ostinato.tasks.text.labelled.check_columns", lambda *_: None),
     "the token": ("visitors", "ostinato.studio.guard.Guard._has_cookie", lambda *_: True),
     "the deadline": ("visitors", "ostinato.studio.server._impatient", lambda: "h11"),
     "the folder": ("visitors", "ostinato.studio.folder.Folder._inside", lambda f, n: f.path / n),

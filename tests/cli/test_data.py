@@ -1,4 +1,4 @@
-"""`ostinato data list | get | path`."""
+"""`ostinato data list | get | path | make`."""
 
 import hashlib
 import http.server
@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from ostinato.cli.data import app
 from ostinato.data.datasets import DATASETS, DataSet, File
+from ostinato.data.generated.stores import store_table
 from ostinato.errors import BadInput
 
 BODY = b"a line of data\n" * 500
@@ -93,3 +94,22 @@ def test_path_downloads_nothing(small, cache):
 def test_unknown_name(verb):
     with pytest.raises(BadInput, match="no data set 'nope'; there are tinyshakespeare, enwiki"):
         run(verb, "nope")
+
+
+def test_make(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run("make", "stores").stdout == "stores.csv\n"
+    first = (tmp_path / "stores.csv").read_bytes()
+    made = json.loads(run("make", "stores", "--to", "mine.csv", "--json").stdout)
+    assert made == {"name": "stores", "path": "mine.csv", "bytes": len(first)}
+    assert (tmp_path / "mine.csv").read_bytes() == first == store_table().encode()
+    run("make", "stores")  # the same again
+    (tmp_path / "stores.csv").write_text("my own")
+    with pytest.raises(BadInput, match=r"stores.csv is there already, with other content"):
+        run("make", "stores")
+    with pytest.raises(BadInput, match="there is no table 'shops' to make; there are stores"):
+        run("make", "shops")
+    with pytest.raises(BadInput, match="is a folder"):
+        run("make", "stores", "--to", str(tmp_path))
+    with pytest.raises(BadInput, match="there is no folder"):
+        run("make", "stores", "--to", "nowhere/x.csv")

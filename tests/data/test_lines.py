@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from ostinato.data.lines import given_lines, read_labelled, read_lines
+from ostinato.data.lines import given_lines, read_lines, read_utf8
 from ostinato.data.tokens import Tokens
 from ostinato.errors import BadInput
 
@@ -12,7 +12,7 @@ from ostinato.errors import BadInput
 def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path):
     path = tmp_path / "a.tsv"
     path.write_bytes(b"\xef\xbb\xbfgood\tfine\nbad\tpoor\n")
-    assert read_labelled(path)[1] == ["good", "bad"]
+    assert read_utf8(path, "text file").startswith("good")
     assert read_lines(path)[0] == next(given_lines(path)) == "good\tfine"
 
 

@@ -139,6 +139,45 @@ def test_refuses(case, tmp_path):
     assert "\n" not in str(found.value) and "x.csv" in str(found.value)
 
 
+SHOP = (
+    "date,store,weather,price,comment,sales\n"
+    "2024-01-01,a,sun,1,Opened late,3\n2024-01-02,a,rain,2,Nobody came,\n"
+    "2024-01-03,b,sun,n/k,A fair outside,5\n2024-01-04,b,,4,Rain at noon,4\n"
+)
+
+
+def test_all_columns_that_cannot_be_used_are_in_one_message(tmp_path):
+    path = tmp_path / "shop.csv"
+    path.write_text(SHOP)
+    table = read_table(path)
+    names = table.names
+
+    def said(names, *how):
+        with pytest.raises(BadInput) as refused:
+            table.matrix(names, *how)
+        return str(refused.value).removeprefix(str(path))
+
+    every = (
+        ": 5 columns are not numbers: 'date' (line 2: '2024-01-01'), 'store' (line 2: 'a'), "
+        "'weather' (line 2: 'sun'), 'price' (line 4: 'n/k'), 'comment' (line 2: 'Opened late'); "
+        "give "
+    )
+    assert said(names, (), []) == (
+        f"{every}--ignore date,comment --words store,weather, and mend 'price'"
+    )
+    assert said(names) == f"{every}--ignore date,store,weather,comment, and mend 'price'"
+    assert said(["date", "weather"], ["comment"], ["store"]) == (
+        ": 2 columns are not numbers: 'date' (line 2: '2024-01-01'), 'weather' (line 2: 'sun'); "
+        "give --ignore comment,date --words store,weather"
+    )
+    one = ", line 2, column 'weather': 'sun' is not a number; leave the column out with "
+    assert said(["weather"]) == f"{one}--ignore weather"
+    assert said(["sales", "weather"], ["date"], ["store"]) == (
+        f"{one}--ignore date,weather, or learn its words with --words store,weather"
+    )
+    assert said(["price"]).endswith("leave the column out with --ignore price, or mend it")
+
+
 def test_refuses_what_is_no_text(tmp_path):
     for raw, words in ((b"a,b\n\xff,1\n", "not UTF-8"), (bytes(range(128, 256)), "not UTF-8")):
         (tmp_path / "x.csv").write_bytes(raw)

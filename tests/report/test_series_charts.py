@@ -71,11 +71,15 @@ def test_quantiles_at_every_step():
     assert f"{inside.mean():.0%} of what came lies between them; 80% should" in chart.caption
 
 
-def test_without_a_closed_loop_the_horizon_remains():
-    task = Series(VALUES, targets=[1])
-    (chart,) = forecasts(Saved(7, network_for(task)), task, Place(0, 100, 10))
-    assert [one.name for one in chart.series] == ["what came", "forecast, 1 step"]
-    assert chart.series[1].x == [100]
+def test_a_few_targets_go_on_while_the_others_stay():
+    task = Series(VALUES, targets=[1], horizon=2)
+    network = network_for(task)
+    (chart,) = forecasts(Saved(7, network), task, Place(0, 100, 10))
+    assert [one.name for one in chart.series] == ["what came", "closed loop", "forecast, 2 steps"]
+    assert chart.series[1].x == list(range(100, 110)) and chart.series[2].x == [100, 101]
+    path = closed_loop(network, task, VALUES[:100], 10)
+    np.testing.assert_allclose(chart.series[1].y, path[:, 1])
+    np.testing.assert_allclose(path[:, 0], VALUES[99, 0], rtol=1e-5)
 
 
 def test_places():

@@ -107,7 +107,11 @@ def test_typed_answers(run_of, files):
     assert len(run_of("text").sample("the ", 7)) == 7
     assert "bits per character" in run_of("text").evaluate("test")
     table = files / "table.csv"
-    assert run_of("series").forecast(table) == run_of("series").forecast(in_memory(table))
+    forecast = run_of("quantiles").forecast(table)
+    (answer,) = run_of("quantiles").apply(in_memory(table))
+    assert forecast.columns == answer["columns"] == ["x 0.1", "x 0.5", "x 0.9"]
+    assert forecast.values.reshape(1, 3).tolist() == answer["forecast"]
+    assert [*forecast.to_pandas().columns] == ["step", *forecast.columns]
 
 
 def test_probabilities_and_numbers_are_those_of_the_outputs(run_of):

@@ -182,7 +182,7 @@ def test_a_task_of_ones_own(config, tmp_path):
     refused(run.path, adding, "data of adding are not, or no longer, what", task=other)
     assert train(adding, run.path, resume=True, task=Mine(length=8)).steps()[-1] == 6
     run = train(config, tmp_path / "text", task=Text.of(TEXT[::-1], length=8))
-    refused(run.path, config, "from Python with its own task, .* pass it again")
+    refused(run.path, config, "was started with file = None, so it cannot continue with")
 
 
 def test_what_was_really_used_is_recorded_and_kept(config, tmp_path):

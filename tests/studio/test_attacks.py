@@ -156,6 +156,19 @@ def test_no_file_but_our_own_is_served(studio):
     assert b"Plotly" in studio.ask("/static/plotly.min.js")[2][:300000]
 
 
+def test_addresses_that_are_none_are_one_line_or_a_page(studio):
+    for path in ("/api/nothing", "/api/", "/static/", "/api/run/x", "/api/../../etc/passwd"):
+        status, _, words = studio.ask(path)
+        assert status == 404 and words.count(b"\n") == 1 and len(words) < 80, path
+    for method in ("PUT", "DELETE", "PATCH"):
+        status, _, words = studio.ask("/api/runs", b"{}", method)
+        assert status == 405 and words == f"{method} is not how this is asked\n".encode()
+    for path in ("/nothing", "/run/x", "/%2e%2e", "/x" * 500):
+        status, headers, words = studio.ask(path)
+        assert status == 404 and b"/static/lost.js" in words
+        assert headers["content-type"].startswith("text/html") and path.encode() not in words
+
+
 def test_links_and_pipes_within_a_run_are_not_followed(studio):
     rows = {row["name"]: row for row in studio.json("/api/runs")["runs"]}
     assert "link" not in rows and set(rows) >= {"good", "deep/er", "pipe"}

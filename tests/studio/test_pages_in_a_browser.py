@@ -22,6 +22,7 @@ from studio.serving import START, a_log, served, train_event, write_run
 
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="there is no chromium on this machine")
 BAD = '<img src="http://example.invalid/x.png"><script>console.error("oh")</script>'
+SERIES = "sales, 1 step ahead, from 1 to 8\nactual    ▁▂▃▄▅▆▇█\nforecast  ▂▂▃▄▅▆▇▇"
 LOOK = {"kind": "lens", "step": 19, "lags": [0, 1, 2], "memory": {".cell.R": 2.0}}
 
 
@@ -42,7 +43,8 @@ def logged(seed=0):
     events = a_log(40)
     look = {**LOOK, "gradient": {".cell.R": [1.0, 0.5 / (seed + 1), 0.1]}}
     bad = {"kind": "valid", "step": 39, "value": 0.2, "preview": BAD}
-    return [*events[:-1], look, bad, events[-1]]
+    drawn = {"kind": "valid", "step": 38, "value": 0.2, "preview": SERIES}
+    return [*events[:-1], look, drawn, bad, events[-1]]
 
 
 @pytest.fixture(scope="module")
@@ -97,13 +99,46 @@ def test_a_run_is_shown_as_it_trains_and_text_stays_text(studio):
         assert (
             BAD in page.text("#samples") and page.run("document.querySelector('#main img')") is None
         )
+        assert page.run("document.querySelectorAll('#samples .drawing polyline').length") == 2
+        assert page.text(".tabs") == "Course"  # nothing is saved that the others could show
         written = time.monotonic()
         with open(path / "events.jsonl", "a") as log:
             log.write(json.dumps(train_event(77, 0.5)) + "\n")
         page.wait("document.getElementById('n-step').innerText.startsWith('77')", 10)
         assert time.monotonic() - written < 2
+        page.wait("document.querySelector('[data-chart=loss]').data[0].x.at(-1) === 77", 5)
         page.key("?")
         page.wait("document.querySelector('dialog').open")
+
+
+def test_a_run_is_named_deleted_and_brought_back(studio):
+    with browsing(studio) as page:
+        page.open(studio.page("run?name=other"))
+        page.wait("document.querySelector('.state.done')")
+        page.click("#edit")
+        page.type("#label-title", "Our <b>best")
+        page.type("#label-tags", "#paper, v2")
+        page.type("#label-note", BAD)
+        page.click("#save")
+        page.wait("document.querySelector('h1').innerText === 'Our <b>best'")
+        assert BAD in page.text(".note") and page.text(".tags").split() == ["#paper", "#v2"]
+        page.click("#delete")
+        page.wait("location.pathname === '/' && document.querySelector('#undo')")
+        page.wait("document.querySelectorAll('tbody tr').length === 4")
+        page.click("#undo")
+        page.wait("document.querySelectorAll('tbody tr').length === 5")
+        page.type("#filter", "tag=v2")
+        page.wait("document.querySelectorAll('tbody tr').length === 1")
+        page.open(studio.page("run?name=other"))
+        page.wait("document.querySelector('.state.done')")
+        page.click("#archive")
+        page.wait("document.querySelector('.tags').innerText.includes('archived')")
+        page.open(studio.page())
+        page.wait("document.querySelectorAll('tbody tr').length === 4")
+        page.click("[data-view=archived]")
+        page.wait("document.querySelectorAll('tbody tr').length === 1")
+    shutil.rmtree(studio.folder / "other")
+    write_run(studio.folder / "other", logged(), {"steps": 40, "note": BAD})
 
 
 def test_zooming_asks_for_what_was_left_out(studio):
@@ -125,6 +160,10 @@ def test_zooming_asks_for_what_was_left_out(studio):
         assert steps == [*range(steps[0], steps[-1] + 1)] and 4321 in steps
 
 
+UNLABELLED = """[...document.querySelectorAll("input, select, textarea")].filter((box) =>
+    !box.labels?.length && !box.getAttribute("aria-label")).map((box) => box.outerHTML)"""
+
+
 def test_pages_fit_narrow_screens_and_dark_ones(studio):
     with browsing(studio, width=400, height=800, dark=True) as page:
         for path in ("", "run?name=long", "compare?run=seed-0&run=other", "compare"):
@@ -134,6 +173,8 @@ def test_pages_fit_narrow_screens_and_dark_ones(studio):
                 page.wait("document.querySelector('.main-svg')")
             wide = "document.documentElement.scrollWidth"
             assert page.run(wide) <= 400, path
+            assert page.run(UNLABELLED) == [], path
+        assert page.run("document.querySelector('h1').getBoundingClientRect().top") > 60
         ground = page.run("getComputedStyle(document.body).backgroundColor")
         assert ground == "rgb(20, 23, 26)"
 

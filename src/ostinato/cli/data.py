@@ -1,18 +1,22 @@
-"""`ostinato data`: list, download and locate data sets."""
+"""`ostinato data`: list, download and locate data sets, and make tables to try things with."""
 
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ..data.datasets import DATASETS, File, get, locate, missing, named
-from ..files import cache_folder
+from ..data.generated.stores import store_table
+from ..errors import BadInput
+from ..files import cache_folder, write_whole
 from ..progress import Report
 from .output import print_json, writing
 from .progress import progress
 
-app = typer.Typer(no_args_is_help=True, help="List, download and locate data sets.")
+app = typer.Typer(no_args_is_help=True, help="List, download, locate and make data sets.")
+MADE = {"stores": store_table}  # tables by name, each with a function that gives it as CSV
 
 Name = Annotated[str, typer.Argument(help=f"one of {', '.join(DATASETS)}")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
@@ -58,6 +62,27 @@ def path_(name: Name, as_json: Json = False) -> None:
         return print_json({"name": name, "paths": paths}, indent=2)
     with writing():
         print("\n".join(paths))
+
+
+@app.command("make")
+def make_(
+    name: Annotated[str, typer.Argument(help=f"one of {', '.join(MADE)}")],
+    to: Annotated[str, typer.Option(help="The file to write.", show_default="NAME.csv")] = "",
+    as_json: Json = False,
+) -> None:
+    """Make a table to try things with: stores, the daily sales of three stores."""
+    if name not in MADE:
+        raise BadInput(f"there is no table {name!r:.60} to make; there are {', '.join(MADE)}")
+    path, content = Path(to or f"{name}.csv"), MADE[name]().encode()
+    if path.is_dir():
+        raise BadInput(f"{path} is a folder; name a file with --to")
+    if path.exists() and path.read_bytes() != content:
+        raise BadInput(f"{path} is there already, with other content; name another file with --to")
+    write_whole(path, content)
+    if as_json:
+        return print_json({"name": name, "path": str(path), "bytes": len(content)}, indent=2)
+    with writing():
+        print(path)
 
 
 def _about(name: str) -> dict:

@@ -26,7 +26,10 @@ MORE = "More help"
 WIDEST = 100
 NAMING = ("--task", "--cell", "--learner", "--first", "--config")
 LINE = "Recurrent networks: train, sample, evaluate and inspect them, and verify claims."
-FILE = "your data: a text, a .csv, .parquet, .npy or .npz file, or the name of a data set"
+FILE = (
+    "your data: a text or a folder of texts, a .csv, .jsonl, .parquet, .npy or .npz file, or the "
+    "name of a data set"
+)
 OWN = {  # the options of `train` that are no settings
     "run": "the run folder (by default the next free one in runs/)",
     "config": "a TOML file with settings; options on the command line win over it",
@@ -39,6 +42,7 @@ SECTIONS = "runs.config.sections"
 COMMON: dict[str, dict[str, tuple[str, ...]]] = {
     "Data and task": {
         "tasks.series.series": ("target", "horizon", "length", "split"),
+        "tasks.text.classification": ("text", "label"),
     },
     "Network": {
         SECTIONS: ("units", "layers", "budget", "bidirectional", "dropout", "layer_norm"),

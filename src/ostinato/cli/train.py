@@ -44,6 +44,7 @@ def command(arguments: Iterable[str] = ()) -> Callable:
             ostinato train
             ostinato train book.txt --budget 220000 --steps 5000
             ostinato train data.csv --target y --horizon 10
+            ostinato train reviews.csv --text review --label sentiment
             ostinato train walks.npz --cell gru --bidirectional
             ostinato train --task adding --length 200 --units 128
             ostinato train --cell mine.py:MyCell --config settings.toml

@@ -36,7 +36,7 @@ from ..settings import shown
 from .dates import looks_like_date
 from .files import check_file
 from .frames import read_parquet
-from .table import MISSING, Fault, Table, first_twice, is_time
+from .table import MAX_WORDS, MISSING, Fault, Table, first_twice, is_time
 
 DELIMITERS = ("\t", ";", ",")
 LOOKED_AT = 20  # lines
@@ -219,6 +219,7 @@ class _Columns:
             name: [] for name in names if name in text or is_time(name)
         }
         self.faults: dict[str, Fault] = {}
+        self.words: dict[str, set[str]] = {}
         self.forms = {name: Forms() for name in names} if decimal_comma else {}
 
     def add(self, rows: list[list[str]], lines: list[int]) -> None:
@@ -230,6 +231,7 @@ class _Columns:
             if name in self.texts:
                 self.texts[name].extend(cell.strip() for cell in cells)
             if name in self.faults:
+                self._count_words(name, cells)
                 continue
             values, commas = _plain(cells), False
             if values is None:
@@ -239,15 +241,27 @@ class _Columns:
                     self.faults[name] = Fault.of_cell(
                         f"line {lines[first + at]}", cells[at].strip()
                     )
-                    if not first and looks_like_date(cells[at].strip()):
-                        self.texts.setdefault(name, [cell.strip() for cell in cells])
                     self.forms.pop(name, None)
+                    numbers = sum(x is not None and x == x for x in column)
+                    if not first and column.count(None) > numbers:
+                        self._begin_words(name, cells, cells[at].strip())
                     continue
                 values = np.array(column, float)
                 commas = True
             if name in self.forms:
                 self.forms[name].add(cells, lines[first:], commas)
             self.numbers[name].append(values)
+
+    def _begin_words(self, name: str, cells: tuple[str, ...], first: str) -> None:
+        """Most cells of a column are words: count them, and keep them if they are dates."""
+        if looks_like_date(first):
+            self.texts.setdefault(name, [cell.strip() for cell in cells])
+        self.words[name] = set()
+        self._count_words(name, cells)
+
+    def _count_words(self, name: str, cells: tuple[str, ...]) -> None:
+        if name in self.words and len(self.words[name]) <= MAX_WORDS:
+            self.words[name].update(map(str.strip, cells))
 
     def table(self, path: Path, lines: np.ndarray, unnamed: set[int]) -> Table:
         for name, where, what in conflicts(self.forms):
@@ -262,6 +276,9 @@ class _Columns:
         left_out = nothing | (unnamed & {0})
         kept = [name for n, name in enumerate(self.names) if n not in left_out]
         texts = {name: np.array(cells, object) for name, cells in self.texts.items()}
+        for name, words in self.words.items():
+            count = sum(word.lower() not in MISSING for word in words)
+            self.faults[name] = self.faults[name]._replace(words=count)
         return Table(path, kept, numbers, texts, self.faults, lines)
 
 

@@ -50,6 +50,7 @@ PATTERNS = {
     form: re.compile(WEEKDAY + pattern + CLOCK, re.IGNORECASE | re.ASCII)
     for form, pattern in FORMS.items()
 }
+YEAR_1 = np.datetime64("0001-01-01", "us")
 ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{3}(?:\d{3})?)?)?)?", re.ASCII)
 
 
@@ -118,8 +119,8 @@ def date_readings(cells: Iterable[str], orders: Iterable[str] = ORDERS) -> Itera
         [('day/month/year', '2024-02-01'), ('month/day/year', '2024-01-02')]
     """
     cells = list(cells)
-    if all(map(ISO.fullmatch, cells)):
-        yield _quickly(cells)
+    if all(map(ISO.fullmatch, cells[:1])) and (dates := _all_iso(cells)) is not None:
+        yield dates
         return
     fault, readings, worst = None, 0, -1
     for order in orders:
@@ -137,15 +138,36 @@ def date_readings(cells: Iterable[str], orders: Iterable[str] = ORDERS) -> Itera
         raise fault
 
 
-def _quickly(cells: list[str]) -> Dates:
-    """Plain ISO dates without a zone."""
-    times = []
-    for cell in cells:
-        try:
-            times.append(datetime.fromisoformat(cell))
-        except ValueError:
-            raise NoDate(cell, "there is no such day or time") from None
-    return Dates(np.array(times, STAMP), None, any(len(cell) > 10 for cell in cells), "2024-01-31")
+def _all_iso(cells: list[str]) -> Dates | None:
+    """Plain ISO dates without a zone, all at once; `None` if some are written in another way."""
+    if not _as_first(cells) and not all(map(ISO.fullmatch, cells)):
+        return None
+    try:
+        times = np.array(cells, STAMP)
+        if len(times) and times.min() < YEAR_1:
+            raise ValueError
+    except ValueError:
+        wrong = next(cell for cell in cells if not _is_day(cell))
+        raise NoDate(wrong, "there is no such day or time") from None
+    clock = any(len(cell) > len("2024-01-31") for cell in cells)
+    return Dates(times, None, clock, "2024-01-31")
+
+
+def _as_first(cells: list[str]) -> bool:
+    """Whether all cells have digits where the first one has, and the same signs elsewhere."""
+    width = len(cells[0]) if cells else 0
+    if not width or any(len(cell) != width for cell in cells):
+        return False
+    codes = np.array(cells).view(np.uint32).reshape(-1, width)
+    digits = (codes >= ord("0")) & (codes <= ord("9"))
+    return bool((digits == digits[0]).all() and ((codes == codes[0]) | digits[0]).all())
+
+
+def _is_day(cell: str) -> bool:
+    try:
+        return bool(np.datetime64(cell) >= YEAR_1)
+    except ValueError:
+        return False
 
 
 def _read(cells: list[str], order: str) -> Dates:

@@ -12,10 +12,11 @@ import numpy as np
 from ..errors import BadInput, NeedsExtra
 from ..settings import shown
 from .files import check_unpacked
-from .table import Fault, Table, first_twice, is_time
+from .table import MAX_WORDS, Fault, Table, first_twice, is_time
 
 FLOAT64 = 8  # bytes
 LOOKED_AT = 100_000  # rows of a column of words
+SOURCE = "the table"
 UNNAMED = "__index_level_"  # how an unnamed index of pandas is called in Arrow
 
 
@@ -47,18 +48,43 @@ def table_of_frame(frame: Any, text: tuple[str, ...] = ()) -> Table:
         >>> table.names, table.numbers["sales"].tolist()
         (['sales', 'date'], [3.0, 5.0])
     """
+    return _table(SOURCE, _with_index(arrow_of_frame(frame)), text, 0)
+
+
+def arrow_of_frame(frame: Any) -> Any:
+    """The Arrow table of a data frame, with the index of pandas among its columns."""
     try:
         import pyarrow
     except ImportError:
         raise NeedsExtra("reading a data frame", "pyarrow", "tables") from None
-    source = "the table"
     try:
         column = hasattr(frame, "to_frame") and not hasattr(frame, "columns")
-        content = pyarrow.table(frame.to_frame() if column else frame)
+        return pyarrow.table(frame.to_frame() if column else frame)
     except (ValueError, TypeError, KeyError, pyarrow.ArrowException) as error:
         words = str(error).strip().splitlines()
-        raise BadInput(f"{source} cannot be read: {words[0] if words else error}") from None
-    return _table(source, _with_index(content), text, 0)
+        raise BadInput(f"{SOURCE} cannot be read: {words[0] if words else error}") from None
+
+
+def bytes_of_frame(frame: Any) -> bytes:
+    """A data frame as the bytes of an Arrow stream."""
+    import pyarrow
+
+    content, sink = arrow_of_frame(frame), pyarrow.BufferOutputStream()
+    with pyarrow.ipc.new_stream(sink, content.schema) as stream:
+        stream.write_table(content)
+    return sink.getvalue().to_pybytes()
+
+
+def frame_of_bytes(raw: bytes) -> Any:
+    """The inverse of `bytes_of_frame`: an Arrow table, which is a data frame too."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise NeedsExtra("reading a data frame", "pyarrow", "tables") from None
+    try:
+        return pyarrow.ipc.open_stream(raw).read_all()
+    except (OSError, ValueError, pyarrow.ArrowException) as error:
+        raise BadInput(f"{SOURCE} cannot be read: {str(error).splitlines()[0]}") from None
 
 
 def _with_index(content: Any) -> Any:
@@ -132,7 +158,8 @@ def _add(table: Table, name: str, column: Any, text: tuple[str, ...]) -> None:
         column = pyarrow.chunked_array([pyarrow.nulls(len(column), "float64")])
     elif not (types.is_integer(kind) or types.is_floating(kind)):
         row = int(np.argmax(column.is_valid().to_numpy()))
-        words = len({*column[:LOOKED_AT].to_pylist()} - {None}) if _is_text(kind) else 0
+        some = column[:LOOKED_AT].to_pylist() if _is_text(kind) else range(MAX_WORDS + 1)
+        words = len({*some} - {None})
         table.faults[name] = Fault.of_cell(table.place(row), f"{column[row].as_py()}", words=words)
         return
     # Not safe: whole numbers above 2**53 are rounded, as those of a CSV file are.

@@ -13,13 +13,14 @@ from typing import BinaryIO, cast
 from ..errors import BadInput
 from ..settings import shown
 from .files import GZIP, check_file, unpacked
+from .reading import decoded
 
 MAX_LINE = 1 << 26  # bytes of a line that is read as it comes
 LABELS = ("label", "labels", "class", "category", "target", "sentiment", "tag", "y")
 TEXTS = ("text", "texts", "sentence", "review", "document", "content", "message", "title", "x")
 
 
-def read_utf8(path: str | Path, what: str) -> str:
+def read_utf8(path: str | Path, what: str, encoding: str = "utf-8") -> str:
     """The text of a UTF-8 file, which may be compressed with gzip; an empty one is refused.
 
     A byte-order mark is left out.
@@ -27,6 +28,7 @@ def read_utf8(path: str | Path, what: str) -> str:
     Args:
         path: a regular file.
         what: what it should be, for messages, such as "text file".
+        encoding: another one, if the user says so.
     """
     check_file(path, what)
     try:
@@ -35,6 +37,9 @@ def read_utf8(path: str | Path, what: str) -> str:
         raise BadInput(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
     if not raw:
         raise BadInput(f"{path} is empty; give a {what}")
+    if encoding != "utf-8":
+        text = "".join(decoded(io.BytesIO(raw), path, encoding, advise=False))
+        return text.removeprefix("\ufeff")
     return "".join(_decoded(io.BytesIO(raw), str(path)))
 
 
@@ -161,30 +166,17 @@ def _decoded(lines: Iterable[bytes], where: str) -> Iterator[str]:
 # What the two columns of a file are called.
 
 
-def read_labelled(path: str | Path, empty: bool = False) -> tuple[list[str], list[str]]:
-    """The texts and the labels of a file, which may be compressed with gzip.
-
-    With `empty`, a text may be without a label.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from ostinato.data.lines import read_labelled
-        >>> _ = Path("moods.tsv").write_text("good\\tWhat a day\\nbad\\tOh no\\n")
-        >>> read_labelled("moods.tsv")
-        (['What a day', 'Oh no'], ['good', 'bad'])
-    """
-    text = read_utf8(path, "file of lines label<TAB>text")
-    return labelled(io.StringIO(text), str(path), empty)
-
-
 def labelled(lines: Iterable[str], where: str, empty: bool = False) -> tuple[list[str], list[str]]:
-    """The texts and the labels of some lines."""
+    """The texts and the labels of some lines; with `empty`, a text may be without a label."""
     texts, labels = [], []
     for number, line in enumerate(lines, 1):
         label, tab, text = line.rstrip("\r\n").partition("\t")
         if not tab:
             what = "an empty line" if not label.strip() else "no tab"
-            raise BadInput(f"{where}, line {number}: {what}; a line is label<TAB>text")
+            raise BadInput(
+                f"{where}, line {number}: {what}; a line is label<TAB>text, and of a table --text "
+                "and --label name the columns"
+            )
         if not (empty or label.strip()) or not text.strip():
             what = "text" if empty or label.strip() else "label"
             raise BadInput(f"{where}, line {number}: the {what} is empty")

@@ -1,18 +1,28 @@
-"""Read a text file as symbols."""
+"""Read a text as symbols: a file, which may be compressed with gzip, or all texts of a folder."""
 
 import codecs
-from collections.abc import Iterator
+import io
+import os
+import zlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
 from ..errors import BadInput
 from ..settings import shown
-from .files import check_file
+from .files import GZIP, check_file, unpacked
 from .vocabulary import Vocabulary, code_points
 
 PIECE = 1 << 24
 DOMAIN_NAMES = ("idna", "punycode")
+TEXTS = (".txt", ".text", ".md", ".markdown", ".rst", ".tex")  # what is read of a folder
+INVISIBLE = {
+    0xFEFF: "a byte-order mark",
+    0x200B: "a zero-width space",
+    0x0D: "a carriage return (CR)",
+}
 
 
 def read_symbols(
@@ -21,13 +31,14 @@ def read_symbols(
     encoding: str = "utf-8",
     vocabulary: Vocabulary | None = None,
 ) -> tuple[np.ndarray, Vocabulary]:
-    """The symbols of a text file, and their vocabulary.
+    """The symbols of a text, and their vocabulary.
 
-    The file is decoded in pieces, twice if the vocabulary is not given, so memory use stays near
-    the size of the result.
+    A file is decoded in pieces, twice if the vocabulary is not given, so memory use stays near
+    the size of the result. The files of a folder follow each other by name, with a newline after
+    one that does not end with it.
 
     Args:
-        path: a regular file.
+        path: a regular file, or a folder; see `texts_of`.
         level: "characters" or "bytes".
         encoding: a text encoding known to Python.
         vocabulary: that of a trained network, which must contain every character of the file; by
@@ -42,29 +53,85 @@ def read_symbols(
         'A statement'
     """
     path = Path(path)
-    before = check_file(path)
-    if before.st_size == 0:
+    files = texts_of(path)[0] if os.path.isdir(path) else [path]
+    before = [check_file(file) for file in files]
+    if not sum(one.st_size for one in before):
         raise BadInput(f"{path} is empty; give a text file")
     try:
         if level == "bytes":
-            symbols, vocabulary = np.fromfile(path, np.uint8), vocabulary or Vocabulary.of_bytes()
+            symbols, vocabulary = _bytes(files), vocabulary or Vocabulary.of_bytes()
         else:
-            symbols, vocabulary = _characters(path, encoding, vocabulary)
-        after = path.stat()
-    except OSError as error:
-        raise BadInput(f"cannot read {path}: {error.strerror}") from None
-    if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
+            symbols, vocabulary = _characters(path, files, encoding, vocabulary)
+        after = [file.stat() for file in files]
+    except (OSError, EOFError, zlib.error) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise BadInput(f"cannot read {path}: {reason}") from None
+    if [(x.st_size, x.st_mtime_ns) for x in before] != [(x.st_size, x.st_mtime_ns) for x in after]:
         raise BadInput(f"{path} changed while it was being read; try again when it is complete")
     return symbols, vocabulary
 
 
+def texts_of(folder: Path) -> tuple[list[Path], int]:
+    """The text files in a folder and in those within it, by name, and how many others there are.
+
+    Hidden files are others. A text may be compressed: `one.txt.gz`.
+
+    Example:
+        >>> _ = [Path("books").mkdir(), Path("books/one.txt").write_text("Once")]
+        >>> texts_of(Path("books"))
+        ([PosixPath('books/one.txt')], 0)
+    """
+    every = sorted(Path(where) / name for where, _, names in os.walk(folder) for name in names)
+    hidden = {x for x in every if any(part.startswith(".") for part in x.relative_to(folder).parts)}
+    texts = [
+        x for x in every if x not in hidden and x.name.lower().removesuffix(".gz").endswith(TEXTS)
+    ]
+    if not texts:
+        raise BadInput(f"{folder} has no text files; they are called {', '.join(TEXTS)}")
+    return texts, len(every) - len(texts)
+
+
+def notes_on(path: str | Path, vocabulary: Vocabulary) -> tuple[str, ...]:
+    """What a reader should know about a text, in sentences: its files, and invisible characters."""
+    notes = []
+    if os.path.isdir(folder := Path(path)):
+        texts, others = texts_of(folder)
+        notes.append(f"{len(texts):,} files of {folder} are read one after the other, by name")
+        if others:
+            notes.append(f"{others:,} other files there are left out")
+    if vocabulary.level == "characters":
+        points = {*vocabulary.points}
+        notes += [
+            f"{words} is read as a character" for n, words in INVISIBLE.items() if n in points
+        ]
+    return tuple(notes)
+
+
+def _bytes(files: Sequence[Path]) -> np.ndarray:
+    parts = []
+    for path in files:
+        with _opened(path) as file:
+            parts.append(file.read())
+    ended = [
+        x if n + 1 == len(parts) or x.endswith(b"\n") else x + b"\n" for n, x in enumerate(parts)
+    ]
+    return np.frombuffer(b"".join(ended), np.uint8)
+
+
+def _opened(path: Path) -> BinaryIO:
+    """A file to read, whose content is unpacked if it is compressed with gzip."""
+    with open(path, "rb") as file:
+        packed = file.read(len(GZIP)) == GZIP
+    return io.BytesIO(unpacked(path)) if packed else open(path, "rb")
+
+
 def _characters(
-    path: Path, encoding: str, known: Vocabulary | None
+    path: Path, files: Sequence[Path], encoding: str, known: Vocabulary | None
 ) -> tuple[np.ndarray, Vocabulary]:
     vocabulary = known
     if vocabulary is None:
         points: set[int] = set()
-        for piece in _pieces(path, encoding, advise=True):
+        for piece in _pieces(files, encoding, advise=True):
             points.update(np.unique(code_points(piece)).tolist())
         if halves := points.intersection(range(0xD800, 0xE000)):
             raise BadInput(
@@ -74,7 +141,7 @@ def _characters(
         vocabulary = Vocabulary(tuple(sorted(points)))
     symbols: list[np.ndarray] = [np.zeros(0, vocabulary.dtype)]
     done = 0
-    for piece in _pieces(path, encoding, advise=known is None):
+    for piece in _pieces(files, encoding, advise=known is None):
         try:
             symbols.append(vocabulary.encode(piece, done))
         except BadInput as error:
@@ -85,31 +152,39 @@ def _characters(
     return np.concatenate(symbols), vocabulary
 
 
-def _pieces(path: Path, encoding: str, advise: bool) -> Iterator[str]:
+def _pieces(files: Sequence[Path], encoding: str, advise: bool) -> Iterator[str]:
+    """The text of some files in pieces, each file with a newline at its end but for the last."""
+    for n, path in enumerate(files):
+        piece = ""
+        with _opened(path) as file:
+            for piece in decoded(file, path, encoding, advise):
+                yield piece
+        if n + 1 < len(files) and piece and not piece.endswith("\n"):
+            yield "\n"
+
+
+def decoded(file: BinaryIO, where: str | Path, encoding: str, advise: bool) -> Iterator[str]:
     """The text of a file in pieces. With `advise`, errors name the options of `ostinato train`."""
     decoder = _decoder(encoding)
     done = 0
-    with open(path, "rb") as file:
-        while True:
-            raw = file.read(PIECE)
-            try:
-                text = decoder.decode(raw, final=not raw)
-            except UnicodeError as error:
-                tip = "; give its --encoding (for example latin-1), or --level bytes"
-                where = _place(error, done, len(raw))
-                raise BadInput(
-                    f"{path} is not {encoding.strip()} text: {where}{tip if advise else ''}"
-                ) from None
-            if "\0" in text:
-                tip = "; use --level bytes for binary files, or give the --encoding of a text"
-                raise BadInput(
-                    f"{path} holds zero bytes, so it is not a text{tip if advise else ''}"
-                )
-            if text:
-                yield text
-            if not raw:
-                return
-            done += len(raw)
+    while True:
+        raw = file.read(PIECE)
+        try:
+            text = decoder.decode(raw, final=not raw)
+        except UnicodeError as error:
+            tip = "; give its --encoding (for example latin-1), or --level bytes"
+            place = _place(error, done, len(raw))
+            raise BadInput(
+                f"{where} is not {encoding.strip()} text: {place}{tip if advise else ''}"
+            ) from None
+        if "\0" in text:
+            tip = "; use --level bytes for binary files, or give the --encoding of a text"
+            raise BadInput(f"{where} holds zero bytes, so it is not a text{tip if advise else ''}")
+        if text:
+            yield text
+        if not raw:
+            return
+        done += len(raw)
 
 
 def _decoder(encoding: str) -> codecs.IncrementalDecoder:

@@ -2,7 +2,9 @@
 
 import dataclasses
 import re
+import shlex
 import unicodedata
+from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
 from pathlib import Path
@@ -35,7 +37,8 @@ def time_word(name: str) -> str:
     return re.sub(r"[\s_-]", "", name).lower()
 
 
-SHOWN = 5  # rows that a message names
+NO_NUMBER = " is not a number"
+SHOWN, LISTED = 5, 12  # rows and columns that a message names
 MAX_WORDS = 50  # more different words than these are not kinds of something, but a text
 
 
@@ -46,7 +49,7 @@ class Fault(NamedTuple):
         where: `line 3`, or `lines 3 and 4`.
         what: what is wrong there.
         numbers: whether the column is one of numbers all the same, and so not one of labels.
-        words: how many different words it has, if it is one of words; at most `MAX_WORDS` are few.
+        words: how many different words it has; 0 if most of its cells are numbers.
     """
 
     where: str
@@ -56,7 +59,12 @@ class Fault(NamedTuple):
 
     @classmethod
     def of_cell(cls, where: str, cell: str, numbers: bool = False, words: int = 0) -> "Fault":
-        return cls(where, f"{shown(cell)} is not a number", numbers, words)
+        return cls(where, f"{shown(cell)}{NO_NUMBER}", numbers, words)
+
+    @property
+    def brief(self) -> str:
+        """What is wrong, where others have the same fault."""
+        return self.what.removesuffix(NO_NUMBER).partition("; ")[0]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,8 +118,7 @@ class Table:
     def option(self, name: str, *values: str) -> str:
         """An option to paste: `--ignore a,b` for a file, `ignore="a,b"` in Python."""
         words = ",".join(values)
-        quoted = f"'{words}'" if re.search(r"[^\w,.:/-]", words) else words
-        return f"--{name} {quoted}" if self.of_file else f'{name}="{words}"'
+        return f"--{name} {shlex.quote(words)}" if self.of_file else f'{name}="{words}"'
 
     def check(self, name: str) -> str:
         """The name, if the table has such a column."""
@@ -120,18 +127,53 @@ class Table:
             raise BadInput(f"{self.path} has no column {shown(name)}; it has {known}")
         return name
 
-    def matrix(self, names: list[str]) -> np.ndarray:
-        """Some columns side by side, `(rows, columns)`; refused where one is not numbers."""
-        for name in names:
-            if self.check(name) in self.faults:
-                fault = self.faults[name]
-                raise BadInput(
-                    f"{self.path}, {fault.where}, column {shown(name)}: {fault.what}; "
-                    "leave the column out with ignore, or name those to read with columns"
-                )
+    def matrix(
+        self, names: list[str], ignored: Sequence[str] = (), words: Sequence[str] | None = None
+    ) -> np.ndarray:
+        """Some columns side by side, `(rows, columns)`; refused where some are not numbers.
+
+        Args:
+            names: the columns.
+            ignored, words: the columns that are left out or read as words already, for the options
+                that a message proposes; `None` if words cannot be read.
+        """
+        wrong = [name for name in names if self.check(name) in self.faults]
+        if wrong:
+            raise BadInput(self._unusable(wrong, [*ignored], words))
         if not names:
             raise BadInput(f"{self.path}: no column is left to read")
         return np.stack([self.numbers[name] for name in names], axis=1)
+
+    def _unusable(self, names: list[str], ignored: list[str], words: Sequence[str] | None) -> str:
+        """What is wrong with some columns, and the options with which the others can be read."""
+        faults = {name: self.faults[name] for name in names}
+        damaged = [name for name, fault in faults.items() if fault.words == 0]
+        kinds = [name for name in names if words is not None and self._is_of_words(faults[name])]
+        rest = [name for name in names if name not in {*damaged, *kinds}]
+        as_words = self.option("words", *(words or ()), *kinds)
+        if len(names) == 1:
+            fault, ignore = faults[names[0]], self.option("ignore", *ignored, *names)
+            other = f", or learn its words with {as_words}" if kinds else ""
+            other = ", or mend it" if damaged else other
+            return (
+                f"{self.path}, {fault.where}, column {shown(names[0])}: {fault.what}; leave the "
+                f"column out with {ignore}{other}"
+            )
+        each = [f"{shown(n)} ({faults[n].where}: {faults[n].brief})" for n in names[:LISTED]]
+        more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+        options = [self.option("ignore", *ignored, *rest)] if rest else []
+        options += [as_words] if kinds else []
+        advice = f"give {' '.join(options)}" if options else ""
+        if damaged:
+            mend = f"mend {', '.join(map(shown, damaged[:LISTED]))}"
+            advice += f", and {mend}" if options else f"{mend}, or leave them out with ignore"
+        return (
+            f"{self.path}: {len(names)} columns are not numbers: {', '.join(each)}{more}; {advice}"
+        )
+
+    def _is_of_words(self, fault: Fault) -> bool:
+        """Whether a column has few different words, each of them in more than one row."""
+        return 0 < fault.words <= min(MAX_WORDS, self.rows // 2)
 
     def labels(self, name: str, missing: str = "refuse") -> np.ndarray:
         """A column that was read as text: numbers if it has nothing else, else text.

@@ -121,12 +121,12 @@ def clocks_of(table: Table, name: str) -> np.ndarray | None:
     """The times of day in a column of text, NaT where one is missing; `None` if it has others."""
     if name not in table.texts or name in table.numbers or name in table.times:
         return None
+    if _first_word(table.texts[name])[1:3].count(":") == 0:
+        return None
     number, which = _different(table.texts[name])
     try:
-        clocks = [time.fromisoformat(cell) for cell in number if cell[1:3].count(":")]
+        clocks = [time.fromisoformat(cell) for cell in number]
     except ValueError:
-        return None
-    if len(clocks) < len(number):
         return None
     passed = [
         ((x.hour * 60 + x.minute) * 60 + x.second) * 1_000_000 + x.microsecond for x in clocks
@@ -181,11 +181,13 @@ def finer(table: Table, stamps: np.ndarray, name: str) -> np.ndarray:
 
 def begins_with_date(table: Table, name: str) -> bool:
     """Whether the first cell of a column of text is a date."""
-    if name not in table.texts or name in table.numbers:
-        return False
-    cells = table.texts[name]
-    first = next((cell for cell in cells.tolist() if cell.lower() not in MISSING), None)
-    return first is not None and looks_like_date(first)
+    text = name in table.texts and name not in table.numbers
+    return text and looks_like_date(_first_word(table.texts[name]))
+
+
+def _first_word(cells: np.ndarray) -> str:
+    """The first cell that is not missing; empty if all are."""
+    return next((cell for cell in cells.tolist() if cell.lower() not in MISSING), "")
 
 
 def part_of(local: np.ndarray, name: str) -> np.ndarray:
@@ -196,7 +198,8 @@ def part_of(local: np.ndarray, name: str) -> np.ndarray:
         [14]
     """
     unit, first, _ = PARTS[time_word(name)]
-    fine, coarse = {"Q": "MY", "M": "MY", "D": "DM", "h": "hD", "m": "mh", "s": "sm"}[unit]
+    fine = "M" if unit == "Q" else unit
+    coarse = {"M": "Y", "D": "M", "h": "D", "m": "h", "s": "m"}[fine]
     whole = local.astype(f"datetime64[{coarse}]").astype(f"datetime64[{fine}]")
     passed = (local.astype(f"datetime64[{fine}]") - whole).astype(int)
     return passed // (3 if unit == "Q" else 1) + (first if unit in "QMD" else 0)
@@ -204,5 +207,6 @@ def part_of(local: np.ndarray, name: str) -> np.ndarray:
 
 def sorted_times(stamps: np.ndarray, groups: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The different times of each series, in order."""
-    each = (stamps[rows] for rows in groups)
-    return [np.unique(one[~np.isnat(one)]) for one in each]
+    known = [one[~np.isnat(one)] for one in (stamps[rows] for rows in groups)]
+    # Most are in order already, which is seen at once.
+    return [x if (np.diff(x) > np.timedelta64(0)).all() else np.unique(x) for x in known]

@@ -34,6 +34,7 @@ from .drawing import (
     Drawing,
     Line,
     Points,
+    Ticks,
     bar_ticks,
     colour,
     log_ticks,
@@ -111,6 +112,8 @@ class Lines(Chart):
         x_title, y_title: titles of the axes.
         log_x, log_y: whether an axis is logarithmic; values that are not positive are left out.
         from_zero: whether a linear y axis starts at zero.
+        dates: whether positions are dates, in milliseconds since 1970.
+        places: the names of the positions 0, 1, 2 and so on, if they have any.
         levels: horizontal reference lines by name, such as chance. The legend shows their names
             and values, so that no line crosses a label.
     """
@@ -121,6 +124,8 @@ class Lines(Chart):
     log_x: bool = False
     log_y: bool = False
     from_zero: bool = False
+    dates: bool = False
+    places: list[str] | None = None
     levels: dict[str, float] = dataclasses.field(default_factory=dict)
     zooms: ClassVar[bool] = True
 
@@ -128,7 +133,8 @@ class Lines(Chart):
         heights = [y for one in self.series for y in one.y] + [*self.levels.values()]
         log_y = self.log_y and any(positive(heights))
         first, last = self.ends()
-        whole = not self.log_x and last - first <= 10  # steps and lags are integers
+        other = self.log_x or self.dates or self.places is not None
+        whole = not other and last - first <= 10  # steps and lags are integers
         places = [x for one in self.series for x in one.x]
         colours: dict[object, str] = {}
         lines, bands = [], []
@@ -161,8 +167,10 @@ class Lines(Chart):
             x=Axis(
                 title=self.x_title,
                 log=self.log_x,
-                ticks=log_ticks(places) if self.log_x else None,
+                ticks=self._ticks(places),
                 whole=whole,
+                dates=self.dates,
+                tilted=self.places is not None,
             ),
             y=Axis(
                 title=self.y_title,
@@ -174,6 +182,11 @@ class Lines(Chart):
             bands=bands,
             legend=sum(line.entry for line in lines) > 1,
         )
+
+    def _ticks(self, places: list[float]) -> Ticks | None:
+        if self.places is not None:
+            return named_ticks(self.places, most=NAMED)
+        return log_ticks(places) if self.log_x else None
 
     def ends(self) -> tuple[float, float]:
         """The first and last x of all series, widened if they are the same."""

@@ -58,6 +58,7 @@ class Axis:
         include: numbers that it must reach.
         down: whether it counts from the top.
         tilted: whether its words are tilted.
+        dates: whether its numbers are dates, in milliseconds since 1970.
     """
 
     title: str
@@ -69,6 +70,7 @@ class Axis:
     include: tuple[float, float] | None = None
     down: bool = False
     tilted: bool = False
+    dates: bool = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

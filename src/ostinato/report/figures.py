@@ -53,6 +53,8 @@ def _axis(axis: Axis) -> dict[str, Any]:
     drawn |= _ticks(axis.ticks)
     if axis.log:
         drawn["type"] = "log"
+    if axis.dates:
+        drawn["type"] = "date"
     if axis.whole:
         drawn["dtick"] = 1
     if axis.from_zero:

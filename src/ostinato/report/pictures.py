@@ -1,5 +1,6 @@
 """Charts as PNG files, drawn by matplotlib."""
 
+import dataclasses
 import io
 import math
 import re
@@ -23,6 +24,7 @@ DASHES: dict[str, Any] = {
 POINT = 0.75  # points per pixel
 MARK = 3.5  # points: the size of a mark
 WIDE = 100  # letters in a row of the legend
+DAY = 86_400_000  # milliseconds
 
 
 def write_picture(chart: Chart, path: Path) -> None:
@@ -49,12 +51,13 @@ def picture(chart: Chart) -> Any:
     figure = Figure(figsize=SIZE, dpi=150, layout="constrained")
     FigureCanvasAgg(figure)
     axes, drawing = figure.subplots(), chart.drawing()
+    unit = DAY if drawing.x.dates else 1  # matplotlib counts the days since 1970
     for band in drawing.bands:
-        axes.fill_between(
-            band.x, band.low, band.high, color=band.colour, alpha=OPACITY, linewidth=0
-        )
+        places = [x / unit for x in band.x]
+        look: dict[str, Any] = {"color": band.colour, "alpha": OPACITY, "linewidth": 0}
+        axes.fill_between(places, band.low, band.high, **look)
     for line in drawing.lines:
-        _line(axes, line)
+        _line(axes, dataclasses.replace(line, x=[x / unit for x in line.x]))
     for points in drawing.points:
         x, y = [z.real for z in points.at], [z.imag for z in points.at]
         axes.plot(x, y, "o", markersize=MARK, color=points.colour, label=points.name, alpha=0.8)
@@ -108,6 +111,7 @@ def _cells(figure: Any, axes: Any, cells: Cells) -> None:
 
 def _axis(axes: Any, which: str, axis: Axis) -> None:
     """Label and scale the `"x"` or the `"y"` axis; what lies on it has been drawn."""
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
     from matplotlib.ticker import MaxNLocator, PercentFormatter
 
     drawn = {"x": axes.xaxis, "y": axes.yaxis}[which]
@@ -115,6 +119,9 @@ def _axis(axes: Any, which: str, axis: Axis) -> None:
     if axis.log:
         axes.set(**{f"{which}scale": "log"})
         drawn.minorticks_off()
+    if axis.dates:
+        drawn.set_major_locator(AutoDateLocator())
+        drawn.set_major_formatter(ConciseDateFormatter(drawn.get_major_locator()))
     if axis.whole:
         drawn.set_major_locator(MaxNLocator(integer=True))
     low, high = axes.get_xlim() if which == "x" else axes.get_ylim()

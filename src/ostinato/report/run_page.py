@@ -30,7 +30,7 @@ from .network_charts import (
 )
 from .page import Page, Sample, Section, Table, charts_of, html
 from .pictures import write_picture
-from .series_charts import can_forecast, forecasts, place_of
+from .series_charts import all_forecasts, can_forecast
 from .subject import RunCourse, Subject, course, subject
 from .training_charts import Course, gradient_maps, losses, memory_over_training, steps_taken
 from .turing_charts import heads_and_memory
@@ -143,7 +143,7 @@ def sections_of(course: RunCourse, report: Report = silent) -> list[Section]:
         pictures = pictures_of(course)
         if can_forecast(course.task):
             report(0, None, "charts: the forecast")
-            ahead = forecasts(Saved(course.step, course.whole), course.task, place_of(course.task))
+            ahead = all_forecasts(Saved(course.step, course.whole), course.task)
             ahead += trust(course.whole, course.task)
     sections = [
         Section("Learning", losses(course)),

@@ -1,4 +1,4 @@
-"""Charts of forecasts: a series continued from a place, beside what really came."""
+"""Charts of forecasts: series continued from a place, beside what really came, the worst first."""
 
 import dataclasses
 from typing import Any, TypeGuard
@@ -8,8 +8,9 @@ import numpy as np
 from ..cells import Model
 from ..errors import BadInput
 from ..runs import Saved
+from ..settings import shown
 from ..tasks.series.continuing import closed_loop, forecasts_at_each, no_loop
-from ..tasks.series.hindcasts import middle_of
+from ..tasks.series.hindcasts import hindcasts, middle_of
 from ..tasks.series.series import Series as SeriesTask
 from .charts import Chart, Lines, Series, numbers
 from .training_charts import weights_of
@@ -18,6 +19,8 @@ STEP = "step of the series"
 READ = 1000  # steps before the place that the network reads
 STEPS, MAX = 100, 2000  # that are forecast: by default, and at most
 COLUMNS = 12  # that are drawn
+CHARTS = 12  # of several series, in a report
+NAMED = 60  # series whose error is drawn, at most
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,13 +44,16 @@ def can_forecast(task: Any) -> TypeGuard[SeriesTask]:
 
 
 def place_of(
-    task: SeriesTask, series: int | None = None, begin: int | None = None, steps: int | None = None
+    task: SeriesTask,
+    series: int | str | None = None,
+    begin: int | None = None,
+    steps: int | None = None,
 ) -> Place:
     """A place to forecast from: by default where the validation part begins.
 
     Args:
         task: forecasts a series.
-        series: which, if there are several; 0 by default.
+        series: which, if there are several, by number or name; 0 by default.
         begin: the first step to forecast, from 1 to the length of the series, after its end.
         steps: how many; by default the larger of `STEPS` and the horizon of the task.
 
@@ -55,6 +61,11 @@ def place_of(
         >>> place_of(SeriesTask(np.sin(np.arange(400) / 5)))
         Place(series=0, begin=360, steps=100)
     """
+    if isinstance(series, str):
+        if series not in task.series_names:
+            known = ", ".join(map(str, task.series_names[:20]))
+            raise BadInput(f"there is no series {shown(series)}; there are {known}")
+        series = task.series_names.index(series)
     series = 0 if series is None else series
     if not 0 <= series < len(task.series):
         raise BadInput(f"the series is a number from 0 to {len(task.series) - 1}, got {series}")
@@ -73,9 +84,10 @@ def forecasts(saved: Saved, task: SeriesTask, place: Place) -> list[Chart]:
     network = saved.network
     x = task.series[place.series]
     known = x[max(0, place.begin - READ) : place.begin]
+    later = _after(task, place.series, place.begin)
     problem = no_loop(network, task)
-    loop = None if problem else closed_loop(network, task, known, place.steps)
-    ahead = forecasts_at_each(network, task, known)[-1]
+    loop = None if problem else closed_loop(network, task, known, place.steps, later)
+    ahead = forecasts_at_each(network, task, known, later)[-1]
     charts: list[Chart] = []
     for n, column in enumerate(task.targets[:COLUMNS]):
         path = None if loop is None else loop[:, column]
@@ -86,6 +98,55 @@ def forecasts(saved: Saved, task: SeriesTask, place: Place) -> list[Chart]:
         dataclasses.replace(one, caption=f"{one.caption} Made {weights_of(saved.step)}.")
         for one in charts
     ]
+
+
+def all_forecasts(saved: Saved, task: SeriesTask) -> list[Chart]:
+    """The forecasts of a report: of several series the errors of all, then the worst of them."""
+    if len(task.series) == 1:
+        return forecasts(saved, task, place_of(task))
+    charts: list[Chart] = []
+    order, errors, measure = worst_first(saved.network, task)
+    if errors:
+        charts.append(_errors(task, [n for n in order if n in errors], errors, measure))
+    for number in order:
+        if len(charts) + len(task.targets) > CHARTS:
+            break
+        charts += forecasts(saved, task, place_of(task, number))
+    return charts
+
+
+def worst_first(network: Model, task: SeriesTask) -> tuple[list[int], dict[int, float], str]:
+    """The numbers of all series, the worst forecasts first, the error of each, and its name.
+
+    The error is MASE on the validation part, because series may be of different sizes, or the mean
+    absolute error where that is unknown; see `hindcasts`. Series without a target there come last.
+    """
+    made = hindcasts(network, task, "valid").by_series()
+    known = all(one["MASE"] is not None for one in made.values())
+    measure = "MASE" if known else "mean absolute error"
+    errors = {n: x for n, one in made.items() if (x := one[measure]) is not None}
+    return sorted(range(len(task.series)), key=lambda n: -errors.get(n, -1)), errors, measure
+
+
+def _errors(task: SeriesTask, order: list[int], errors: dict[int, float], measure: str) -> Chart:
+    """The error of each series, the worst first."""
+    more = f" {len(order) - NAMED:,} more have smaller ones." if len(order) > NAMED else ""
+    return Lines(
+        name="series",
+        title="Error of each series",
+        caption=f"The error ({measure}) on the validation part, the worst series first.{more}",
+        series=[Series(measure, [*range(len(order))][:NAMED], [errors[n] for n in order[:NAMED]])],
+        x_title=task.settings.sequence or "series",
+        y_title=measure,
+        places=[str(task.series_names[n]) for n in order[:NAMED]],
+        from_zero=True,
+        levels={"naive forecast in training": 1.0} if measure == "MASE" else {},
+    )
+
+
+def _after(task: SeriesTask, number: int, begin: int) -> np.ndarray:
+    """The rows of a series from a step on, and those after its end."""
+    return np.concatenate([task.series[number][begin:], task.future[number]])
 
 
 def _continued(
@@ -122,7 +183,8 @@ def _at_every_step(network: Model, task: SeriesTask, place: Place) -> list[Chart
     """Quantiles of each column, forecast `horizon` steps before, while the series came."""
     first = max(0, place.begin - READ)
     x = task.series[place.series][first : place.begin + place.steps]
-    made = forecasts_at_each(network, task, x)[: -task.horizon, -1]  # the furthest
+    later = _after(task, place.series, place.begin + place.steps)
+    made = forecasts_at_each(network, task, x, later)[: -task.horizon, -1]  # the furthest
     shown = max(place.begin - first - task.horizon, 0)
     steps = list(range(first + shown + task.horizon, first + len(x)))
     low, high = task.levels[0], task.levels[-1]

@@ -10,10 +10,11 @@ import numpy as np
 
 from ..data import Batch
 from ..data.scaling import DTYPE
+from ..data.splits import PARTS, shares
 from ..errors import BadInput
 from ..learning import Hybrid, LayerWise, Learner, Objective, RunSize
-from ..settings import checked_kind
-from ..tasks import Task
+from ..settings import checked_kind, settings_of
+from ..tasks import TASKS, Task
 from ..tasks.task import TaskSizes
 from ..wiring import Network
 from .config import Config
@@ -27,7 +28,44 @@ if TYPE_CHECKING:
 
 def build_task(config: Config, artefacts: Mapping[str, Any] | None = None) -> Task:
     """The task of a configuration, with the artefacts of a trained model if given."""
-    return config.task.kind.from_settings(config.task.settings, config.training.seed, artefacts)
+    kind, settings = config.task.kind, config.task.settings
+    task: Task = kind.from_settings(settings, config.training.seed, artefacts)
+    task.arguments = None  # the settings say it all, and this may hold the data a second time
+    return task
+
+
+def config_of(config: Config, task: Task) -> Config | None:
+    """The configuration with the name and the settings of a given task; `None` if it is not ours.
+
+    Example:
+        >>> config_of(Config(units=8), Adding(length=30)).non_default()
+        {'task': 'adding', 'length': 30, 'units': 8}
+    """
+    if task.name not in TASKS or TASKS[task.name] is not type(task):
+        return None
+    return config.replace(task=task.name, **settings_in_words(task.settings))
+
+
+def settings_in_words(settings: Any) -> dict[str, Any]:
+    """Settings as a configuration has them: what a constructor may be given instead becomes text.
+
+    Example:
+        >>> chosen = Series(np.arange(99.0), split=(0.8, 0.1, 0.1), quantiles=(0.1, 0.9)).settings
+        >>> words = settings_in_words(chosen)
+        >>> words["split"], words["quantiles"]
+        ('80/10/10', '0.1,0.9')
+    """
+    known, values = settings_of(type(settings)), dict[str, Any]()
+    for name, setting in known.items():
+        value = values[name] = getattr(settings, name)
+        if setting.read is None or value is None or type(value) is str:
+            continue
+        if isinstance(value, Mapping):  # the numbers of the sequences of each part
+            counts = np.array([len(value.get(part, ())) for part in PARTS])
+            value = counts / counts.sum()
+        numbers = [f"{x:.12g}" for x in value] if setting.read is not shares else None
+        values[name] = ",".join(numbers) if numbers else "/".join(f"{100 * x:.12g}" for x in value)
+    return values
 
 
 def build_network(config: Config, task: TaskSizes, units: Units | None = None) -> Network:

@@ -7,11 +7,12 @@ import string
 from collections.abc import AsyncIterator, Callable
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from weakref import WeakValueDictionary
 
 import msgspec
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -23,7 +24,7 @@ from . import tidying
 from .actions import Jobs, check_plain
 from .folder import Digests, Folder, NoRun
 from .follow import Follower
-from .views import chart_view, compare_view, run_view
+from .views import chart_view, compare_view, has_checkpoint, pages_of, run_view
 from .work import Worker
 
 PAGES = {
@@ -73,6 +74,7 @@ class Studio:
             "forecast": self.forecast,
             "pictures": self.pictures,
             "trash": self.trash,
+            "pages": self.pages,
         }
         routes += [Route(f"/api/{name}", as_json(call)) for name, call in asked.items()]
         changing: dict[str, Callable] = {
@@ -99,16 +101,24 @@ class Studio:
             for worker in (self.measuring, self.claiming, self.looking):
                 worker.end()
 
-        return Starlette(routes=routes, lifespan=lifespan)
+        wrong: Any = {404: self.lost, 405: self.lost}
+        return Starlette(routes=routes, lifespan=lifespan, exception_handlers=wrong)
 
     def _run(self, request: Request) -> Path:
         """The folder of the run that a query names."""
         return self.folder.find(request.query_params.get("name", ""))
 
     async def page(self, request: Request) -> Response:
-        script, title = PAGES[request.url.path]
-        words = string.Template(_part("frame.html")).substitute(script=script, title=title)
-        return HTMLResponse(words, headers={"cache-control": "no-store"})
+        return _page(*PAGES[request.url.path])
+
+    async def lost(self, request: Request, error: Exception) -> Response:
+        """An address that is none: a page for a reader, and one line for a script."""
+        status = cast(HTTPException, error).status_code
+        if status == 405:
+            return PlainTextResponse(f"{request.method} is not how this is asked\n", status)
+        if request.url.path.startswith(("/api/", "/static/")):
+            return PlainTextResponse("there is nothing at this address\n", status)
+        return _page("lost", "Nothing here", status)
 
     async def static(self, request: Request) -> Response:
         name = request.path_params["name"]
@@ -146,6 +156,11 @@ class Studio:
         async with self._turn(path):
             digest = await self._digest(path)
             return await asyncio.to_thread(run_view, row, digest) | job
+
+    async def pages(self, request: Request) -> Any:
+        """The pages on which this run has something to show."""
+        row = await asyncio.to_thread(self.folder.row, request.query_params.get("name", ""))
+        return {"pages": pages_of(row, has_checkpoint(self.folder.find(row.name)))}
 
     async def chart(self, request: Request) -> Any:
         path = self._run(request)
@@ -374,6 +389,11 @@ def _whole(request: Request, key: str) -> int | None:
     if not words.isascii() or not words.isdecimal() or len(words) > 15:
         raise BadInput(f"{key} must be a whole number from 0, got {words:.40}")
     return int(words)
+
+
+def _page(script: str, title: str, status: int = 200) -> Response:
+    words = string.Template(_part("frame.html")).substitute(script=script, title=title)
+    return HTMLResponse(words, status, headers={"cache-control": "no-store"})
 
 
 def _part(name: str) -> str:

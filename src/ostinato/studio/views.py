@@ -3,6 +3,7 @@
 import dataclasses
 import statistics
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from ..contrast.curves import Course as Spent
@@ -25,6 +26,7 @@ from ..runs.folder.listing import RunRecord
 from .folder import Row
 
 TOGETHER = 12  # runs on one chart
+READ_TEXT = ("text", "tag")  # the tasks that can be looked at from inside: those with a passage
 
 
 def course_of(digest: Digest) -> Course:
@@ -73,6 +75,22 @@ def run_view(row: Row, digest: Digest, sampled: bool = False) -> dict[str, Any]:
         "whole": digest.whole,
         "sampled": sampled,
     }
+
+
+def has_checkpoint(path: Path) -> bool:
+    """Whether a run has saved a network that can be looked at."""
+    try:
+        return any((path / "checkpoints").iterdir())
+    except OSError:
+        return False
+
+
+def pages_of(row: Row, saved: bool) -> list[str]:
+    """The pages on which a run has something to show; a task of one's own may read a text."""
+    if not saved or row.state.startswith("broken"):
+        return ["run"]
+    name = str(row.settings.get("task"))
+    return ["run", *(["inside"] if name in READ_TEXT or ":" in name else []), "play"]
 
 
 def chart_view(digest: Digest, name: str, first: float, last: float) -> dict[str, Any]:

@@ -216,11 +216,13 @@ class LabelSets(TargetCodec):
         return {**super().as_json(), "several": True}
 
 
-def label_sets(cells: Iterable[str], known: Sequence[Any] | None) -> tuple[np.ndarray, list[str]]:
-    """Sets of labels, written `a,b`, as rows `(N, labels)` of 0 and 1, and the labels.
+def label_sets(
+    cells: Iterable[str | Sequence[str]], known: Sequence[Any] | None
+) -> tuple[np.ndarray, list[str]]:
+    """Sets of labels, written `a,b` or as lists, as rows `(N, labels)` of 0 and 1, and the labels.
 
     Args:
-        cells: the sets; an empty one is written as nothing.
+        cells: the sets; an empty one is written as nothing, or as an empty list.
         known: the labels of a trained model; by default those of the cells, in order.
 
     Example:
@@ -229,7 +231,8 @@ def label_sets(cells: Iterable[str], known: Sequence[Any] | None) -> tuple[np.nd
         >>> names, rows.tolist()
         (['big', 'new'], [[1, 1], [0, 0], [1, 0]])
     """
-    sets = [{part.strip() for part in cell.split(",")} - {""} for cell in cells]
+    lists = (cell.split(",") if isinstance(cell, str) else cell for cell in cells)
+    sets = [{str(part).strip() for part in some} - {""} for some in lists]
     names = sorted(set().union(*sets)) if known is None else [*map(str, known)]
     _check_alike(np.array(names, object))
     places = {name: n for n, name in enumerate(names)}

@@ -127,6 +127,8 @@ class Task(abc.ABC):
             `ostinato.settings`. The constructor takes them by name.
         settings: an instance of `Settings`.
         seed: random seed of all batches.
+        arguments: those with which it was made, so that a run can keep them; `None` if its settings
+            say it all.
     """
 
     Settings: ClassVar[type] = NoSettings
@@ -147,6 +149,12 @@ class Task(abc.ABC):
     notes: tuple[str, ...] = ()
     settings: Any
     seed: int
+    arguments: tuple[tuple[Any, ...], dict[str, Any]] | None
+
+    def __new__(cls, *given: Any, **named: Any) -> Self:
+        task = super().__new__(cls)
+        task.arguments = given, named
+        return task
 
     def __init__(self, *, seed: int = 0, settings: Any = None, **given: Any) -> None:
         """

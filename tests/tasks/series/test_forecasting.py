@@ -294,10 +294,8 @@ def test_closed_loop_follows_a_rotation():
 def test_closed_loop_refuses():
     task = Series(VALUES)
     network = network_for(task)
-    part = Series(VALUES, targets=[0], names=["a", "b"])
     for arguments, words in [
-        ((network_for(part), part, VALUES, 3), "forecasts a of a, b"),
-        ((network, Series(VALUES, VALUES[:, 0]), VALUES, 3), "forecasts none of 1, 2"),
+        ((network, Series(VALUES, VALUES[:, 0]), VALUES, 3), "needs forecasts"),
         ((network, task, VALUES[:, 0], 3), r"the history must be \(T, 2\), got \(240,\)"),
         ((network, task, VALUES[:0], 3), "must be"),
         ((network, task, np.array([["a", "b"]]), 3), "must be"),
@@ -335,7 +333,6 @@ def test_what_comes_after_a_file(tmp_path):
     for other, words in [
         ({"given": None}, "it is not read from standard input"),
         ({"settings": labels}, "it forecasts nothing"),
-        ({"steps": 4}, "a closed loop needs forecasts of all columns"),
     ]:
         with pytest.raises(BadInput, match=words):
             next(Series.apply(network, dataclasses.replace(how, **other)))

@@ -1,11 +1,13 @@
 """Texts in streams, and files of all kinds."""
 
+import gzip
 import os
 
 import numpy as np
 import pytest
 
 from ostinato.data import Vocabulary, read_symbols, reading
+from ostinato.data.splits import PARTS
 from ostinato.errors import BadInput
 from ostinato.tasks import Pairs, Text
 from ostinato.tasks.text.text import embedded_text, streams
@@ -171,7 +173,41 @@ def test_takes_the_vocabulary_of_a_model(tmp_path):
 def test_missing_empty_and_folder(tmp_path):
     assert refused(tmp_path / "none") == f"there is no file {tmp_path / 'none'}"
     assert "is empty" in refused(write(tmp_path, b""))
-    assert "is a folder" in refused(tmp_path)
+    assert "has no text files; they are called .txt" in refused(tmp_path)
+
+
+def test_a_folder_is_one_text(tmp_path):
+    inner = tmp_path / "books" / "b"
+    inner.mkdir(parents=True)
+    files = {"a.txt": b"one", "b/c.md": b"# two\r\n", "d.txt.gz": gzip.compress("drei é".encode())}
+    for name, raw in {**files, "e.pdf": b"\xff", ".hidden.txt": b"no"}.items():
+        (tmp_path / "books" / name).write_bytes(raw)
+    text = "one\n# two\r\ndrei é"
+    for level, content in (("characters", text), ("bytes", text.encode())):
+        task = Text.from_settings(Text.Settings(file=str(tmp_path / "books"), level=level), 0)
+        symbols = np.concatenate([task.stream(part) for part in PARTS])
+        assert task.vocabulary.level == level
+        points = np.array(task.vocabulary.points)[symbols]
+        assert points.tolist() == [ord(x) if isinstance(x, str) else x for x in content]
+    assert task.notes == (
+        f"3 files of {tmp_path / 'books'} are read one after the other, by name",
+        "2 other files there are left out",
+    )
+    one = Text.from_settings(Text.Settings(file=str(inner / "c.md")), 0)
+    assert one.notes == ("a carriage return (CR) is read as a character",)
+
+
+def test_a_packed_text_is_unpacked(tmp_path):
+    content = "naïve 😀\n" * 50
+    plain = read_symbols(write(tmp_path, content.encode()))
+    packed = read_symbols(write(tmp_path, gzip.compress(content.encode())))
+    assert np.array_equal(plain[0], packed[0]) and plain[1] == packed[1]
+    assert "cannot read" in refused(write(tmp_path, gzip.compress(content.encode())[:-9]))
+
+
+def test_what_a_run_on_a_text_is_applied_with():
+    with pytest.raises(BadInput, match="`ostinato sample` writes more text"):
+        Text.answering()
 
 
 def test_unknown_encoding(tmp_path):

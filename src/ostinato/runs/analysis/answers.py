@@ -17,6 +17,7 @@ from ...errors import BadInput
 from ...progress import Report, silent
 from ...settings import shown
 from ...tasks.applying import ApplyOptions
+from ...tasks.series.forecast import Forecast
 from ..config import Config
 
 if TYPE_CHECKING:
@@ -82,14 +83,18 @@ class Answers(abc.ABC):
             asked: options of `ostinato apply` by name.
             report: hears how much of the input is done.
         """
+        how = self._how(given, asked, report)
+        return self.config.task.kind.apply(self.network(), how)
+
+    def _how(self, given: Any, asked: Mapping[str, Any], report: Report = silent) -> ApplyOptions:
+        """What is asked of the task, checked."""
         task = self.config.task
         kind = task.kind.answering()
         kind.check_options(asked)
         searches = "beam" in kind.apply_options
-        how = ApplyOptions(
+        return ApplyOptions(
             given, task.settings, self.artefacts, report=report, searches=searches, **asked
         )
-        return kind.apply(self.network(), how)
 
     def apply(self, given: Any, **options: Any) -> list[dict[str, Any]]:
         """What `ostinato apply --json` prints: a dictionary for each input.
@@ -98,21 +103,24 @@ class Answers(abc.ABC):
             given: a path; or lines, arrays or a data frame, as the task reads them.
             options: those of `ostinato apply`, by name: `beam`, `n_best`, `steps` and so on.
         """
-        if given is None or (isinstance(given, str | Path) and str(given) == "-"):
-            raise BadInput("give a path, or what the task reads; standard input is not read")
+        _check_given(given)
         with self.precision():
             return [*self.answers(given, options)]
 
-    def forecast(self, table: Any, steps: int | None = None) -> list[dict[str, Any]]:
-        """What comes after the last row of each series.
+    def forecast(self, table: Any, steps: int | None = None) -> Forecast:
+        """What comes after the last row of each series; `.to_pandas()` makes a data frame of it.
 
         Args:
-            table: the values so far: a path, a data frame, or arrays `(T, columns)`.
+            table: the values so far, and those that are known ahead: a path, a data frame, or
+                arrays `(T, columns)`.
             steps: how many steps, from forecasts that the network made itself; the horizon of the
                 run by default.
         """
         self._check("forecast")
-        return self.apply(table, **({} if steps is None else {"steps": steps}))
+        _check_given(table)
+        with self.precision():
+            how = self._how(table, {} if steps is None else {"steps": steps})
+            return self.config.task.kind.forecast(self.network(), how)
 
     def classify(self, given: Any) -> list[Classified]:
         """The class of each text, or of each sequence, with all probabilities.
@@ -202,6 +210,11 @@ class Answers(abc.ABC):
         task = self.config.task
         if (own := task.kind.verb(self.artefacts)) != verb:
             raise BadInput(f"{self.path} is a run of {task}; {USES.get(own, USES['apply'])}")
+
+
+def _check_given(given: Any) -> None:
+    if given is None or (isinstance(given, str | Path) and str(given) == "-"):
+        raise BadInput("give a path, or what the task reads; standard input is not read")
 
 
 def _in_memory(name: str, given: Any) -> Any:

@@ -242,6 +242,11 @@ def flattened(sections: dict[str, Any], *, named: bool = True) -> dict[str, Any]
 
 
 LARGEST = 16 << 20  # bytes
+COLUMNS = {  # the task that has such a column
+    "text": "classify",
+    "label": "classify",
+    "source": "translate",
+}
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
@@ -262,7 +267,7 @@ def parsed_toml(path: str | Path) -> dict[str, Any]:
             part["name"] = beside(path, part["name"])
     task = sections.get("task")
     if isinstance(task, dict) and isinstance(task.get("file"), str):
-        if (file := path.parent / task["file"]).is_file():
+        if (file := path.parent / task["file"]).exists():
             task["file"] = str(file)
     return sections
 
@@ -289,10 +294,15 @@ def beside(path: Path, name: str) -> str:
 
 
 def _with_task(given: dict[str, Any]) -> dict[str, Any]:
-    """Settings with the task that a file is for, where they name none."""
+    """Settings with the task that a file is for, where they name none.
+
+    Columns that only one task has say it before the suffix of the file does.
+    """
     if "task" in given or not isinstance(given.get("file"), str):
         return given
-    return {"task": task_name_for(given["file"], given.get("sequence")), **given}
+    by_column = [task for name, task in COLUMNS.items() if given.get(name) is not None]
+    usual = task_name_for(given["file"], given.get("sequence"), given)
+    return {"task": by_column[0] if by_column else usual, **given}
 
 
 def _with_recipe(given: dict[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ made              the manifest: name, versions, descriptions and settings of the
 
 import hashlib
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -122,11 +123,18 @@ def _check_unchanged(path: Path, config: Config, made: dict) -> None:
         )
 
 
-def changed_setting(own: Config, other: Config) -> tuple[str, Any, Any] | None:
-    """The first setting that must not change but did: its name and both values."""
+def changed_setting(
+    own: Config, other: Config, fixed: Collection[str] = ()
+) -> tuple[str, Any, Any] | None:
+    """The first setting that must not change but did: its name and both values.
+
+    Args:
+        own, other: the two configurations.
+        fixed: settings that must not change either, though others of their name may.
+    """
     one, two = own.flat(), other.flat()
     for name in {**two, **one}:
-        if name not in MAY_CHANGE and one.get(name) != two.get(name):
+        if (name not in MAY_CHANGE or name in fixed) and one.get(name) != two.get(name):
             return name, one.get(name), two.get(name)
     return None
 

@@ -3,6 +3,7 @@
     config.json       the configuration, enough to repeat the run
     model.json        what was built: network, task, vocabulary, values and versions
     events.jsonl      the log, one event per line
+    data.safetensors  the data of a task that was made in Python; see `kept_data`
     checkpoints/      step-00000100.safetensors: network, learner state and carried state
 
 Only one process at a time trains in it; any number may read it meanwhile.
@@ -25,13 +26,14 @@ from ...settings import checked_kind
 from ...tasks import Task
 from ...weights import CorruptFile, StructureMismatch
 from ..analysis.answers import Answers
-from ..build import build_task, precision
+from ..build import build_task, config_of, precision
 from ..config import Config
 from ..config.members import allow_members
 from ..network.budget import Units, network_shapes
 from ..network.parts import Sizes
 from .checkpoints import Checkpoint, Checkpoints, Progress
 from .events import Event
+from .kept_data import NAME, CannotKeep, keep_data, kept_task, settings_say_it_all
 from .log import NAME as LOG
 from .log import add_event, read_events
 from .manifest import changed_setting, read_model, read_object, write_model
@@ -80,7 +82,9 @@ class Run(Answers):
 
         Steps that are done cannot be taken back, so there must be at least as many.
         """
-        if change := changed_setting(self.config, config):
+        # A run that keeps its data has no file, and cannot go on with one.
+        kept = () if self.manifest.get("data") is None else ("file",)
+        if change := changed_setting(self.config, config, kept):
             name, own, asked = change
             raise BadInput(
                 f"{self.path} was started with {name} = {own}, so it cannot continue with {asked}; "
@@ -102,7 +106,10 @@ class Run(Answers):
                 "folder: pass it again, as in examine(run, task=...)"
             )
         with self.precision():
-            task = build_task(self.config, self.artefacts)
+            if self.manifest.get("data") is None:
+                task = build_task(self.config, self.artefacts)
+            else:
+                task = kept_task(self.path, self.config.task.kind)
             self._check_task(task)
         return task
 
@@ -289,6 +296,9 @@ def create_run(
     check_free(path)
     allow_members((config.task, config.cell, config.learner, config.first))
     sizes = Sizes.of(task)
+    data = None
+    if "task" in given and config_of(config, task) == config:
+        data, given = _kept(path, config, task, given)
     manifest = {
         "run": secrets.token_hex(8),
         "versions": versions(),
@@ -297,6 +307,7 @@ def create_run(
         "learner": described_learner(learner),
         "given": given,
         "used": used,
+        "data": data,
         "config": config.as_json(),
     }
     artefacts, manifest = write_model(path, sizes, task.artefacts(), manifest)
@@ -304,9 +315,27 @@ def create_run(
     return Run(path, config, sizes, artefacts, manifest)
 
 
+def _kept(path: Path, config: Config, task: Task, given: list[str]) -> tuple[str | None, list[str]]:
+    """The file of the data of a given task, if it needs one, and what must be given again."""
+    rest = [name for name in given if name != "task"]
+    if config.training.seed == task.seed and settings_say_it_all(task):
+        return None, rest
+    try:
+        keep_data(path, task)
+    except CannotKeep as error:
+        warnings.warn(
+            f"the data of the task are not kept in {path}, because {error}: pass the task again "
+            "to evaluate or to resume",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+        return None, given
+    return NAME, rest
+
+
 def check_free(path: Path) -> None:
     """Refuse a folder for a new run unless it is empty, except for what a killed start left."""
-    if is_unused(path, "model.json"):
+    if is_unused(path, "model.json", NAME):
         return
     what = "is already a run; continue with --resume" if is_run(path) else "is not an empty folder"
     raise BadInput(f"{path} {what}, or choose another --run")

@@ -227,23 +227,31 @@ class Training:
 
     def _opening(self, step: int) -> Opening:
         """The first event, but for the baselines."""
-        parameters, epochs = count_parameters(self.network), self._epochs()
-        few = too_little(self.task.training_steps(), self.task.length, parameters, epochs)
-        notes = [*self.task.notes, *([] if few is None else [f"{few}: too few to learn from"])]
         return {
             "kind": "resume" if step else "start",
             "step": step,
             "steps": self.steps,
             "task": self.task.name,
             **cast(Opening, Goal.of(self.task)._asdict()),
-            "epochs": epochs,
+            "epochs": self._epochs(),
             "vocabulary": None if (text := self.task.text()) is None else len(text.vocabulary),
-            "parameters": parameters,
+            "parameters": count_parameters(self.network),
             "device": jax.devices()[0].device_kind,
             "log_every": self.log_every,
             "run": self.run.name,
-            **cast(Opening, {"notes": notes} if notes else {}),
+            **cast(Opening, {"notes": notes} if (notes := self._notes(step)) else {}),
         }
+
+    def _notes(self, step: int) -> list[str]:
+        """What was done to the data, where the run keeps them, and whether they are too few."""
+        task, parameters = self.task, count_parameters(self.network)
+        few = too_little(task.training_steps(), task.length, parameters, self._epochs())
+        kept = None if step else self.run.manifest.get("data")
+        return [
+            *task.notes,
+            *([] if kept is None else [f"the run keeps them in {kept}"]),
+            *([] if few is None else [f"{few}: too few to learn from"]),
+        ]
 
     def _epochs(self) -> float | None:
         """The number of epochs in all steps; `None` with unlimited data or a curriculum."""

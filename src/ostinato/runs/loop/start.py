@@ -16,6 +16,7 @@ from ..build import (
     build_network,
     build_task,
     check_counts,
+    config_of,
     precision,
 )
 from ..config import Config
@@ -45,8 +46,12 @@ def train(
         folder: the run folder: new or empty, or with `resume` an existing run.
         resume: continue from the last checkpoint; the results are the same as without a break.
         listener: called with every event, a dictionary as in `events.jsonl`.
-        task, network: your own, instead of those that the configuration describes. The folder does
-            not contain them: pass them again to resume, and pass `like=network` to `Run.network`.
+        task: your own, instead of the one that the configuration describes. Its name and settings
+            become those of the configuration if its class is one of ours, and data that it was
+            given in memory are kept in the folder, up to 256 MiB. A task of your own class is not:
+            pass it again to resume.
+        network: your own. The folder does not contain it: pass it again to resume, and pass
+            `like=network` to `Run.network`.
         learner: an optax transformation instead of the configuration's learner, with its own
             learning rate. Pass it again to resume.
 
@@ -92,9 +97,12 @@ def _train(
     learner: optax.GradientTransformation | None = None,
     group: RunGroup | None = None,
 ) -> Run:
-    run = None
-    if resume:
-        run = open_run(path).with_steps(config)
+    run = open_run(path) if resume else None
+    # The folder of an earlier version says nothing of the data of a given task.
+    if task is not None and (run is None or "data" in run.manifest):
+        config = config_of(config, task) or config
+    if run is not None:
+        run = run.with_steps(config)
         unlinked(path, run.checkpoints.folder)
     else:
         check_free(path)

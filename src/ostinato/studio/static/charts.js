@@ -109,6 +109,24 @@ export class Chart {
     else this.set(found);
   }
 
+  // Add points to the lines of these names; levels go as far. Whether there was anything to add.
+  extend(points) {
+    const { data } = (this.range ? this.whole : this.found).figure;
+    let last = null;
+    for (const trace of data) {
+      const fresh = (points[trace.name] ?? []).filter(([x]) => !(x <= trace.x.at(-1)));
+      if (!fresh.length) continue;
+      trace.x = [...trace.x, ...fresh.map(([x]) => x)]; // new arrays: plotly.js takes the same ones for unchanged
+      trace.y = [...trace.y, ...fresh.map(([, y]) => y)];
+      last = Math.max(last, trace.x.at(-1));
+    }
+    if (last === null) return false;
+    for (const trace of data)
+      if (trace.hoverinfo === "skip" && trace.fill === undefined && trace.x.at(-1) < last) trace.x = [...trace.x.slice(0, -1), last];
+    if (!this.range) this.redraw();
+    return true;
+  }
+
   async svg() {
     const Plotly = await plotly();
     const url = await Plotly.toImage(this.plot, { format: "svg", width: 900, height: 480 });

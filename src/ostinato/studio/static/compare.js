@@ -1,5 +1,5 @@
 // Chosen runs on one chart, and what differs between them.
-import { asCount, asNumber, ask, h, say } from "./dom.js";
+import { asCount, asNumber, ask, h, nothing, say } from "./dom.js";
 import { Chart, tableDownload } from "./charts.js";
 import { keys } from "./frame.js";
 
@@ -50,8 +50,8 @@ function block(heading, file, [head, ...rows], words = "") {
   const link = (name) => h("a", { href: `/run?name=${encodeURIComponent(name)}` }, name);
   return h("section", {}, h("div", { class: "head" }, h("h2", {}, heading), tableDownload(file, () => [head, ...rows])),
     words ? h("p", { class: "hint" }, words) : null,
-    h("div", { class: "wide" }, h("table", {}, h("thead", {}, h("tr", {}, ...head.map((cell) => h("th", { scope: "col" }, cell)))),
-      h("tbody", {}, ...rows.map((row) => h("tr", {}, ...row.map((cell, i) => h("td", {}, i || head[0] !== "Run" ? cell : link(cell)))))))));
+    h("div", { class: "wide" }, h("table", { class: "stacks" }, h("thead", {}, h("tr", {}, ...head.map((cell) => h("th", { scope: "col" }, cell)))),
+      h("tbody", {}, ...rows.map((row) => h("tr", {}, ...row.map((cell, i) => h(i ? "td" : "th", { scope: i ? null : "row", "data-head": head[i] }, i || head[0] !== "Run" ? String(cell ?? "–") : link(cell)))))))));
 }
 
 async function load() {
@@ -62,7 +62,8 @@ async function load() {
     show();
     showRest();
   } catch (error) {
-    say(error.message, true);
+    if (view) say(error.message, true);
+    else nothing("Compare", `${error.message}.`);
   }
 }
 
@@ -77,5 +78,5 @@ if (names.length) await load();
 else {
   const chosen = JSON.parse(sessionStorage.getItem("chosen") ?? "[]");
   if (chosen.length > 1) location.replace(`/compare?${new URLSearchParams(chosen.map((name) => ["run", name]))}`);
-  else main.replaceChildren(h("h1", {}, "Compare"), h("div", { class: "empty" }, h("p", {}, "No runs are chosen."), h("p", { class: "hint" }, "Choose some in the ", h("a", { href: "/" }, "list of runs"), ": tick them, or press x on each, and then c.")));
+  else nothing("Compare", "No runs are chosen.", h("p", { class: "hint" }, "Choose some in the ", h("a", { href: "/" }, "list of runs"), ": tick them, or press x on each, and then c."));
 }

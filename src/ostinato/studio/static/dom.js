@@ -13,6 +13,14 @@ export function h(tag, attributes = {}, ...children) {
   return found;
 }
 
+// The whole page, where there is nothing to show: a heading, a sentence and where to go from there.
+export function nothing(heading, words, ...more) {
+  document.title = `${heading} – Ostinato`;
+  document.getElementById("main").replaceChildren(
+    h("div", { class: "title" }, h("h1", {}, heading)), h("p", { class: "subtitle", id: "nothing" }, words.charAt(0).toUpperCase() + words.slice(1)),
+    ...(more.length ? more : [h("p", {}, h("a", { href: "/" }, "All runs"))]));
+}
+
 const NS = "http://www.w3.org/2000/svg";
 
 // A line without axes.

@@ -1,5 +1,5 @@
 // A text, coloured by what a network expects or by one of its units.
-import { asNumber, ask, h, say, send } from "./dom.js";
+import { asNumber, ask, h, nothing, say, send } from "./dom.js";
 import { Chart, tableDownload } from "./charts.js";
 import { keys } from "./frame.js";
 import { tabs } from "./tabs.js";
@@ -49,6 +49,8 @@ async function load() {
   try {
     view = await question("read", { begin });
   } catch (error) {
+    const known = await ask("pages", { name }).catch(() => null);
+    if (!known) return nothing("No such run", `${error.message}.`);
     wait.className = "notice";
     wait.textContent = error.message;
     return;

@@ -2,7 +2,7 @@
 import { h, say, send } from "./dom.js";
 
 export const runPage = (name, page = "run") => `/${page}?name=${encodeURIComponent(name)}`;
-export const chips = (tags) => tags.map((tag) => h("a", { class: "tag", href: `/?filter=${encodeURIComponent(`tag=${tag}`)}` }, `#${tag}`));
+export const chips = (tags) => tags.flatMap((tag) => [h("a", { class: "tag", href: `/?filter=${encodeURIComponent(`tag=${tag}`)}` }, `#${tag}`), " "]);
 
 // The labels of a run with a form to change them; `changed` is called with the new ones.
 export class Labels {

@@ -1,5 +1,5 @@
 // Let a network write, with what else could have come at every step; or look at how it works.
-import { answerOf, ask, h, post, say } from "./dom.js";
+import { answerOf, ask, h, nothing, post, say } from "./dom.js";
 import { Chart } from "./charts.js";
 import { keys } from "./frame.js";
 import { forecast } from "./forecast.js";
@@ -25,7 +25,8 @@ const others = h("aside", { id: "detail" }, h("p", { class: "hint" }, "Point at 
 const form = h("form", { class: "play", submit: write, novalidate: true }, prompt,
   h("div", { class: "fields" }, ...FIELDS.map(([key, words, , help]) => h("label", { class: "small", title: help }, h("span", {}, words), inputs[key])), go));
 const pictures = h("div", { id: "sections" });
-main.append(h("div", { class: "title" }, h("h1", {}, name)), tabs(name, "play"));
+const heading = h("h1", {}, name);
+main.append(h("div", { class: "title" }, heading), tabs(name, "play"));
 let stopping = null;
 
 async function write(event) {
@@ -82,11 +83,12 @@ out.addEventListener("pointerover", (event) => {
 });
 
 // A text is sampled; of other tasks there are pictures of how the network works on its data.
-const { row } = await ask("run", { name }).catch((error) => (say(error.message, true), { row: { settings: {} } }));
-if (row.task === "text") {
+const { row } = await ask("run", { name, sample: 1 }).catch((error) => (nothing("No such run", `${error.message}.`), { row: null }));
+heading.textContent = row?.labels.title || name;
+if (row?.task === "text") {
   main.append(form, weights, h("div", { class: "beside" }, out, others));
   keys([["/", "prompt", () => prompt.focus()], ["Enter w", "write", () => write()]]);
-} else {
+} else if (row) {
   const wait = h("p", { class: "hint wait" }, "The network is running on a few sequences …");
   main.append(h("p", { class: "subtitle" }, `This run learns ${row.task ?? "something"}, not a text: here is what its network does on sequences it was not trained on. New input goes through `, h("code", {}, "ostinato apply"), "."), wait, pictures);
   try {
@@ -97,6 +99,7 @@ if (row.task === "text") {
     }
     for (const { heading, charts } of await ask("pictures", { name }))
       pictures.append(h("section", {}, h("h2", {}, heading), h("div", { class: "grid" }, ...charts.map((found) => new Chart(found).element))));
+    if (!pictures.childNodes.length) pictures.append(h("p", { class: "hint" }, "There is nothing to draw of this network."));
     wait.remove();
   } catch (error) {
     wait.className = "notice";

@@ -1,18 +1,20 @@
 // One run, live: numbers as they come, charts as often as they are cheap to draw.
-import { asCount, asNumber, ask, asTime, h, say, send } from "./dom.js";
+import { asCount, asNumber, ask, asTime, h, nothing, say, send } from "./dom.js";
 import { Chart, ready } from "./charts.js";
 import { keys } from "./frame.js";
 import { Labels } from "./labels.js";
+import { articles } from "./samples.js";
 import { tabs } from "./tabs.js";
 
 const main = document.getElementById("main");
 const name = new URLSearchParams(location.search).get("name") ?? "";
 const charts = new Map();
-let shown = null, view = null, source = null, dirty = false, next = 0, cost = 0, offset = 0, asked = false;
+let shown = null, view = null, heard = [], live = 0, source = null, dirty = false, next = 0, cost = 0, offset = 0, asked = false;
 
 const state = h("span", { class: "state" });
 const title = h("h1", {}, name);
 const labels = new Labels(name, (kept) => { view.row.labels = kept; showState(); });
+const pages = tabs(name, "run");
 const subtitle = h("p", { class: "subtitle" });
 const notice = h("p", { class: "notice", hidden: true });
 const reading = h("p", { class: "hint wait", id: "reading", hidden: true }, "A sample of a long log; all of it is being read …");
@@ -28,7 +30,7 @@ const samples = h("section", { id: "samples", hidden: true });
 const settings = h("section", { id: "settings" });
 main.append(
   h("div", { class: "title" }, title, state, h("span", { class: "room" }), labels.edit, total, stop, resume),
-  labels.element, tabs(name, "run"), subtitle, notice, progress, numbers, reading, sections, findings, samples, settings);
+  labels.element, pages, subtitle, notice, progress, numbers, reading, sections, findings, samples, settings);
 
 // Numbers: [key, what it is called, how it is written].
 const NUMBERS = [
@@ -84,6 +86,7 @@ async function load() {
   const started = performance.now();
   view = await ask("run", { name, sample: view === null ? 1 : 0 });
   offset = view.offset;
+  heard = [];
   showState();
   showNumbers();
   const seen = new Set();
@@ -123,10 +126,8 @@ async function load() {
 
 function showSamples() {
   samples.hidden = !view.samples.length;
-  const texts = view.samples.map(({ step, value, text }) => h("article", {},
-    h("h3", {}, `Step ${asCount(step)}`, h("small", {}, value === null ? "" : ` ${asNumber(value)} ${view.numbers.metric ?? ""}`)),
-    h("pre", { lang: "zxx" }, text)));
-  samples.replaceChildren(h("h2", {}, "Samples"), h("p", { class: "hint" }, "Written by the network at validations, the latest first."), h("div", { class: "samples" }, ...texts));
+  samples.replaceChildren(h("h2", {}, "Samples"), h("p", { class: "hint" }, "Made by the network at validations, the latest first."),
+    h("div", { class: "samples" }, ...articles(view.samples, view.numbers.metric)));
 }
 
 function showSettings() {
@@ -190,8 +191,10 @@ function hear(event) {
   } else if (event.kind === "valid" && event.value !== null) {
     const better = !found.best || (found.higher ? event.value > found.best.value : event.value < found.best.value);
     if (better) found.best = { step: event.step, value: event.value };
+    pages.refresh(); // the first checkpoint may be there
   } else if (["start", "resume", "end", "diverged"].includes(event.kind)) setTimeout(reload, 700);
   dirty = true;
+  heard.push(event);
   shown ??= setTimeout(() => { shown = null; showNumbers(); }, 250); // once for all that come together
   main.dataset.heard = String(event.step);
 }
@@ -224,8 +227,22 @@ async function reload() {
   }
 }
 
-// Drawing may take half a hundredth of the time, so that an open page costs a run next to nothing.
+// The curves go as far as the numbers say: what was heard since they were made is added to them.
+function extend() {
+  const points = { training: [], validation: [] }, { factor } = view.numbers;
+  for (const { kind, step, loss, value } of heard) {
+    if (kind === "train") points.training.push([step, loss === null || loss === undefined ? null : loss * (factor ?? 1)]);
+    if (kind === "valid") points.validation.push([step, value]);
+  }
+  heard = [];
+  const drawn = ["loss", "validation"].map((key) => charts.get(key)).filter((chart) => chart?.extend(points));
+  live = performance.now() + Math.max(1000, 50 * drawn.reduce((sum, chart) => sum + chart.cost, 0));
+}
+
+// Drawing all charts may take half a hundredth of the time, so that an open page costs a run next to
+// nothing; the curves alone, which are quick to draw, a fiftieth.
 setInterval(async () => {
+  if (heard.length && view && !document.hidden && performance.now() > live) extend();
   if (!dirty || document.hidden || performance.now() < next) return;
   dirty = false;
   const started = performance.now();
@@ -241,8 +258,8 @@ document.addEventListener("visibilitychange", () => {
 keys([
   ["u Backspace", "back to the runs", () => location.assign("/")],
   ["s", "stop or resume", () => (stop.hidden ? resume.hidden || goOn() : stop.click())],
-  ["i", "inside", () => location.assign(`/inside?name=${encodeURIComponent(name)}`)],
-  ["p", "play", () => location.assign(`/play?name=${encodeURIComponent(name)}`)],
+  ["i", "inside", () => pages.querySelector("[data-page=inside]")?.click()],
+  ["p", "play", () => pages.querySelector("[data-page=play]")?.click()],
   ["n", "name, tags, note", () => labels.toggle(true)],
   ["e", "examine", () => document.getElementById("examine")?.click()],
 ]);
@@ -253,5 +270,5 @@ try {
   follow();
   showFindings();
 } catch (error) {
-  main.replaceChildren(h("h1", {}, name || "No run"), h("p", { class: "notice" }, error.message), h("p", {}, h("a", { href: "/" }, "All runs")));
+  nothing("No such run", `${error.message}.`);
 }

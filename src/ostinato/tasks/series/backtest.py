@@ -130,7 +130,7 @@ def backtest(
     rows = []
     for n, first in places.items():
         x = task.series[n]
-        made = forecasts_at_each(network, task, x[: first[-1]])[first - 1]
+        made = forecasts_at_each(network, task, x[: first[-1]], x[first[-1] :])[first - 1]
         rows.append((made, x[first[:, None] + later][..., task.targets]))
     forecasts, came = (np.concatenate(parts) for parts in zip(*rows, strict=True))
     series = np.repeat([*places], origins)

@@ -1,7 +1,5 @@
 """Continue a series with a trained network: in a closed loop, or after the end of a file."""
 
-import csv
-import io
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -18,25 +16,33 @@ from ...weights import own_precision
 from ...wiring import outputs_of
 from ..applying import outputs_on
 from ..task import checked_count
+from .forecast import Forecast
 from .hindcasts import in_units
 from .series_data import as_series
 
 if TYPE_CHECKING:
     from .series import Series
 
+TOGETHER = 64  # series that are forecast at once
 
-def closed_loop(network: Model, task: "Series", history: Any, steps: int) -> np.ndarray:
+
+def closed_loop(
+    network: Model, task: "Series", history: Any, steps: int, future: np.ndarray | None = None
+) -> np.ndarray:
     """The continuation of a series, in the units of the data.
 
     The network reads the history, and from then on its own forecast of the next step,
     `x_{t+1} = o_t`. Of a longer horizon only the first step is used, and of quantiles the one next
     to the median, so this is one path without an interval; for intervals forecast with a horizon.
+    Columns that are not forecast stay at their last value, unless their future is given.
 
     Args:
         network: trained on the task.
-        task: a `Series` that forecasts all of its columns.
-        history: `(T, columns)`, or `(T,)` for one column, with at least one step.
+        task: a `Series` that forecasts.
+        history: `(T, columns)`, or `(T,)` for one column, with at least one step; a row is one of
+            `task.series`.
         steps: how many steps to forecast.
+        future: the rows after the history, of which only what is known ahead counts.
 
     Returns:
         `(steps, columns)`, in the order of `task.names`.
@@ -48,102 +54,151 @@ def closed_loop(network: Model, task: "Series", history: Any, steps: int) -> np.
         (12, 1)
     """
     steps = checked_count(steps, "steps of a forecast")
-    width = len(task.names)
+    width = task.columns.width
     if problem := no_loop(network, task):
         raise BadInput(problem)
     series = as_series(history)
     if len(series) != 1 or series[0].shape[1] != width:
         raise BadInput(f"the history must be (T, {width}), got {np.shape(history)}")
     check_complete(
-        series[0],
+        series[0][:, : len(task.names)],
         "mask" if task.scaler.masked else "refuse",
         lambda at: f"step {at[0]}, column {task.names[at[1]]!r} of the history",
         advise=False,
     )
-    places = np.array([task.targets.index(n) for n in range(width)])
-    inputs = jnp.asarray(task.scaler(series[0])[:, None])
-    gaps = jnp.zeros((1, len(task.scaler.masked)), inputs.dtype)
-    layer = eqx.nn.inference_mode(network).as_layer()
-    rows = continued(layer, inputs, task.answers, jnp.asarray(places), gaps, steps)
-    scaled = np.asarray(rows, float)[:, 0, :width]
-    return scaled * np.array(task.scaler.factor) + np.array(task.scaler.shift)
+    return _loops(network, task, series, steps, [future])[0]
+
+
+def _loops(network: Model, task: "Series", xs: list, steps: int, futures: list) -> list[np.ndarray]:
+    """The closed loop after each of several series, `(steps, columns)`, all at once."""
+    columns, width = task.columns, len(task.names)
+    histories, rows = [], []
+    for x, future in zip(xs, futures, strict=True):
+        ahead = columns.ahead(x, future, steps + columns.horizon)
+        # The loop puts its own forecasts there.
+        ahead[:, task.targets] = np.array(task.scaler.means)[task.targets]
+        histories.append(columns(x, ahead))
+        rows.append(columns(ahead[:steps], ahead[steps:]))
+    layer, batch = eqx.nn.inference_mode(network).as_layer(), _side_by_side(histories).arrays
+    later = jnp.asarray(np.stack(rows, axis=1))
+    made = continued(layer, batch, task.answers, later, places_of(task.targets))
+    scaled = np.asarray(made, float)[..., :width]
+    units = scaled * np.array(task.scaler.factor) + np.array(task.scaler.shift)
+    return [*np.moveaxis(units, 1, 0)]
+
+
+def _side_by_side(series: list[np.ndarray]) -> Batch:
+    """What a network reads of several series, each `(T, inputs)`, with zeros after their ends."""
+    lengths = np.array([len(x) for x in series])
+    inputs = np.zeros((lengths.max(), len(series), series[0].shape[1]), series[0].dtype)
+    for n, x in enumerate(series):
+        inputs[: len(x), n] = x
+    alike = bool((lengths == lengths[0]).all())
+    weights = np.ones(inputs.shape[:2], np.float32)
+    return Batch(inputs, None, weights, lengths=None if alike else lengths)
 
 
 def no_loop(network: Model, task: "Series") -> str | None:
     """Why a network cannot read its own forecasts; `None` if it can."""
-    if not task.forecasts or sorted(set(task.targets)) != list(range(len(task.names))):
-        known = [task.names[n] for n in task.targets] if task.forecasts else []
-        return (
-            "a closed loop needs forecasts of all columns, because it reads them; this task "
-            f"forecasts {', '.join(known[:20]) or 'none'} of {', '.join(task.names[:20])}"
-        )
+    if not task.forecasts:
+        return "a closed loop needs forecasts, because it reads them; this task makes none"
     if not network.can_step:
         return "a closed loop needs a network with a step, not one that sees the future"
     return None
 
 
+def places_of(targets: list[int]) -> jax.Array:
+    """`(2, n)`: the inputs that are forecast, and for each the number of its first forecast."""
+    columns = sorted(set(targets))
+    return jnp.asarray([columns, [targets.index(column) for column in columns]])
+
+
 @eqx.filter_jit
 def continued(
-    network: Layer, inputs: jax.Array, answers: Any, places: jax.Array, gaps: jax.Array, steps: int
+    network: Layer, batch: Batch, answers: Any, rows: jax.Array, places: jax.Array
 ) -> jax.Array:
-    """The inputs that follow `(T, B, inputs)` in a closed loop, `(steps, B, inputs)`."""
+    """The inputs that follow a batch in a closed loop, `(steps, B, inputs)`.
 
-    def read(outputs: jax.Array) -> jax.Array:
-        return jnp.concatenate([answers.centre(outputs)[..., places], gaps], axis=-1)
+    Args:
+        network: has a step.
+        batch: what it reads first, numbers `(T, B, inputs)`.
+        answers: how its outputs are to be read.
+        rows: `(steps, B, inputs)`, the inputs after them but for what is forecast.
+        places: see `places_of`.
+    """
+    outputs, state = outputs_of(network, batch)
+    into, which = places
+    last = outputs[-1]
+    if batch.lengths is not None:
+        last = outputs[batch.lengths - 1, jnp.arange(len(batch.lengths))]
 
-    outputs, state = outputs_of(network, Batch(inputs, None, jnp.ones(inputs.shape[:2])))
+    def step(carry: Any, row: jax.Array) -> Any:
+        state, outputs = carry
+        x = row.at[..., into].set(answers.centre(outputs)[..., which].astype(row.dtype))
+        return network.step(state, network.inputs(x)), x
 
-    def step(carry: Any, _: None) -> Any:
-        state, x = carry
-        state, outputs = network.step(state, network.inputs(x))
-        return (state, read(outputs)), x
-
-    return jax.lax.scan(step, (state, read(outputs[-1])), None, length=steps)[1]
+    return jax.lax.scan(step, (state, last), rows)[1]
 
 
-def continuations(network: Model, task: "Series", steps: int | None) -> Iterator[dict[str, Any]]:
-    """The forecast after the last row of every series of a task, as JSON.
+def forecast_after(network: Model, task: "Series", steps: int | None = None) -> Forecast:
+    """What comes after the last row of every series of a task.
 
     Args:
         network: the trained network.
         task: a `Series` that forecasts.
-        steps: how many to forecast in a closed loop, or `None` for the horizon of the task.
-
-    Returns:
-        A dictionary for each series: `columns`, `forecast` with a row per step, and `text`, the
-        same as CSV. With quantiles a column is called `name 0.9`.
+        steps: how many to forecast; by default the horizon of the task. Past the horizon the
+            network goes on from its own forecasts, in a closed loop without intervals.
     """
-    for number, x in enumerate(task.series):
-        if steps is None:
-            columns, rows = _ahead(network, task, x)
+    loop = steps is not None and steps > task.horizon
+    count = task.horizon if steps is None else checked_count(steps, "steps of a forecast")
+    if loop and (problem := no_loop(network, task)):
+        raise BadInput(problem)
+    futures = [task.future_of(number, count) for number in range(len(task.series))]
+    made: list[np.ndarray] = []
+    for begin in range(0, len(task.series), TOGETHER):
+        some = slice(begin, begin + TOGETHER)
+        xs, later = task.series[some], futures[some]
+        if loop:
+            loops = _loops(network, task, xs, count, later)
+            made += [path[:, task.targets, None] for path in loops]
         else:
-            columns, rows = task.names, closed_loop(network, task, x, steps)
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["step", *columns])
-        writer.writerows([k, *(f"{value:.6g}" for value in row)] for k, row in enumerate(rows, 1))
-        yield {
-            "series": number,
-            "columns": columns,
-            "forecast": rows.tolist(),
-            "text": text.getvalue().rstrip(),
-        }
+            made += [x[-1, :count] for x in forecasts_of_each(network, task, xs, later)]
+    return Forecast(
+        series=task.series_names,
+        targets=tuple(task.names[n] for n in task.targets),
+        levels=(None,) if loop else task.levels,
+        values=np.stack(made),
+        sequence=task.settings.sequence,
+        notes=(*task.notes, *(_loop_notes(task) if loop else ())),
+    )
 
 
-def _ahead(network: Model, task: "Series", x: np.ndarray) -> tuple[list[str], np.ndarray]:
-    """The names and the values `(horizon, columns)` that the network forecasts at the last step."""
-    names = [task.names[n] for n in task.targets]
-    columns = [name if q is None else f"{name} {q:g}" for name in names for q in task.levels]
-    return columns, forecasts_at_each(network, task, x)[-1].reshape(task.horizon, len(columns))
+def _loop_notes(task: "Series") -> Iterator[str]:
+    """What a closed loop assumes, in sentences."""
+    steady = [
+        name
+        for n, name in enumerate([*task.names, *task.columns.words])
+        if n not in task.targets and name not in (*task.columns.known, *task.columns.static)
+    ]
+    far = "1 step" if task.horizon == 1 else f"{task.horizon} steps"
+    if steady:
+        stay = "stays at its" if len(steady) == 1 else "stay at their"
+        yield f"after the last row {', '.join(steady[:20])} {stay} last value"
+    if len(task.levels) > 1:
+        yield f"past the horizon of {far} there is one path, without an interval"
 
 
-def forecasts_at_each(network: Model, task: "Series", x: np.ndarray) -> np.ndarray:
+def forecasts_at_each(
+    network: Model, task: "Series", x: np.ndarray, future: np.ndarray | None = None
+) -> np.ndarray:
     """What the network forecasts at each step of a series, in the units of the data.
 
     Args:
         network: trained on the task.
         task: a `Series` that forecasts.
         x: `(T, columns)`.
+        future: the rows after them, of which only what is known ahead counts; where they end, it
+            stays at its last value.
 
     Returns:
         `(T, horizon, target columns, levels)`, with the levels `task.levels`.
@@ -154,9 +209,17 @@ def forecasts_at_each(network: Model, task: "Series", x: np.ndarray) -> np.ndarr
         >>> forecasts_at_each(network, task, task.series[0][:20]).shape
         (20, 3, 1, 1)
     """
-    inputs = task.scaler(x)[:, None]
-    batch = Batch(inputs, None, np.ones(inputs.shape[:2], np.float32))
+    return forecasts_of_each(network, task, [x], [future])[0]
+
+
+def forecasts_of_each(network: Model, task: "Series", xs: list, futures: list) -> list[np.ndarray]:
+    """The same as `forecasts_at_each` for several series, all at once."""
+    columns = task.columns
+    inputs = [
+        columns(x, columns.ahead(x, future, task.horizon))
+        for x, future in zip(xs, futures, strict=True)
+    ]
     with own_precision(network):
-        outputs = outputs_on(network, batch.arrays)
-    values = in_units(np.asarray(outputs)[:, 0], task)
-    return values if task.calibration is None else task.calibration(values)
+        outputs = np.asarray(outputs_on(network, _side_by_side(inputs).arrays))
+    values = [in_units(outputs[: len(x), n], task) for n, x in enumerate(xs)]
+    return values if task.calibration is None else [task.calibration(x) for x in values]

@@ -1,7 +1,7 @@
 """Series and labelled sequences from your own files: tables, `.npz` and `.npy`."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +12,28 @@ from ...data.scaling import check_complete
 from ...data.table import first_twice, missing_cells, written_twice
 from ...data.times import check_order
 from ...errors import BadInput
+from ...settings import shown
 from ..file_task import Reading, naming
 
 TABLES = (".csv", ".tsv", ".parquet", ".pq")
 
 
-def task_name_for(path: str | Path, sequence: str | None = None) -> str:
-    """The task that a file is for, by its suffix.
+FORECASTING = (  # settings of the task series that labelled sequences do not have
+    *("horizon", "quantiles", "season", "known", "static", "words"),
+    *("conformal", "coverage", "carry", "washout"),
+)
+
+
+def task_name_for(
+    path: str | Path, sequence: str | None = None, asked: Collection[str] = ()
+) -> str:
+    """The task that a file is for, by its suffix and by what is asked of it.
 
     Args:
         path: the file; it need not exist.
-        sequence: the column that divides a table into sequences, if any.
+        sequence: the column that divides a table into sequences, if any. They are labelled, unless
+            something is asked that only forecasts have.
+        asked: the names of the settings that are given.
 
     Example:
         >>> task_name_for("walks.npz"), task_name_for("weather.csv"), task_name_for("book.txt")
@@ -34,41 +45,22 @@ def task_name_for(path: str | Path, sequence: str | None = None) -> str:
     if suffix == ".npz":
         return "arrays"
     if suffix in TABLES:
-        return "series" if sequence is None else "arrays"
+        forecasts = sequence is None or any(name in asked for name in FORECASTING)
+        return "series" if forecasts else "arrays"
     return "series" if suffix == ".npy" else "text"
 
 
-def series_of_file(given: Reading) -> dict[str, Any]:
-    """The arguments of `Series` for a `.csv`, `.parquet` or `.npy` file."""
-    assert given.file is not None
-    path, settings, known = Path(given.file), given.settings, given.artefacts or {}
-    kind, target = settings.kind, _names(settings.target)
-    if kind is not None:
-        if settings.target is None:
-            raise BadInput(f"kind {kind} needs target, the column to learn")
-        for name, value in {
-            "horizon": 1,
-            "quantiles": None,
-            "season": None,
-            "conformal": False,
-        }.items():
-            if getattr(settings, name) != value:
-                raise BadInput(f"{name} is of forecasts; leave it out with kind {kind}")
-    with naming(path):
-        if path.suffix.lower() == ".npz":
-            raise BadInput(f"{path} holds labelled sequences: use the task arrays")
-        table = _table(path, settings, target if kind == "classification" else [])
-        without = ([settings.sequence] if settings.sequence else []) + (
-            [] if kind is None else target
-        )
-        columns, values, groups = _inputs(table, settings, known, without)
-        check_order(table, groups, target)
-        options = {"names": columns, "source": str(path), **given.arguments}
-        if kind is not None:
-            rows = _answers(table, target, kind, settings.missing)
-            return {"xs": _each(values, groups), "ys": _each(rows, groups), **options}
-        targets = known.get("targets") or target or None
-        return {"xs": _each(values, groups), "targets": targets, **options}
+def table_of_file(path: Path, text: list[str]) -> Table:
+    """A `.csv`, `.parquet` or `.npy` file as a table; the columns `text` are kept as text too."""
+    if path.suffix.lower() == ".npz":
+        raise BadInput(f"{path} holds labelled sequences: use the task arrays")
+    if path.suffix.lower() != ".npy":
+        table = read_table(path, tuple(text))
+    else:
+        table = _of_array(path, read_npy(path), text)
+    for name in text:
+        table.check(name)
+    return table
 
 
 def arrays_of_file(given: Reading) -> dict[str, Any]:
@@ -94,16 +86,16 @@ def arrays_of_file(given: Reading) -> dict[str, Any]:
                 "labelled sequences in a table need sequence and target: the column that says "
                 f"which sequence a row of {path} belongs to, and the column to learn"
             )
-        target = _names(settings.target)
-        table = _table(path, settings, target)
+        target = names_in(settings.target)
+        table = table_of_file(path, [*target, settings.sequence])
         without = [settings.sequence, *target]
-        columns, values, groups = _inputs(table, settings, given.artefacts or {}, without)
+        columns, values, groups = _inputs(table, given, without)
         check_order(table, groups, target)
         if kind is None and target[0] in table.faults:
             table.check_labels(target[0])
             kind = "classification"
-        rows = _answers(table, target, kind, settings.missing)
-        xs, ys = _each(values, groups), _each(rows, groups)
+        rows = targets_of(table, target, kind, settings.missing)
+        xs, ys = each(values, groups), each(rows, groups)
         constant = _constant(table, rows, groups)
         labels: Any = np.array([y[0] for y in ys], rows.dtype) if constant else ys
         options["settings"] = dataclasses.replace(settings, kind=kind)
@@ -125,30 +117,31 @@ def sequences_of_file(given: Reading) -> tuple[Any, Any, list[str] | None]:
             return read_npy(path), None, None
         if settings.sequence is None:
             raise BadInput("this run learned from an .npz file; give one, or an .npy file")
-        table = _table(path, settings, [])
-        without = [settings.sequence, *(x for x in _names(settings.target) if x in table.names)]
-        _, values, groups = _inputs(table, settings, given.artefacts or {}, without)
+        table = table_of_file(path, [settings.sequence])
+        without = [settings.sequence, *(x for x in names_in(settings.target) if x in table.names)]
+        values, groups = _inputs(table, given, without)[1:]
         names = [str(table.texts[settings.sequence][group[0]]) for group in groups]
-        return _each(values, groups), None, names
+        return each(values, groups), None, names
 
 
-def _names(words: str | None) -> list[str]:
-    """The names in `a,b,c`."""
+def names_in(words: str | None) -> list[str]:
+    """The names of columns in `a,b,c`."""
     names = [] if words is None else [name.strip() for name in words.split(",") if name.strip()]
     if twice := first_twice(names):
         raise BadInput(f"the column {twice!r} is named twice in {words}")
     return names
 
 
-def _table(path: Path, settings: Any, text: list[str]) -> Table:
-    text = [*text, *([settings.sequence] if settings.sequence else [])]
-    if path.suffix.lower() != ".npy":
-        table = read_table(path, tuple(text))
-    else:
-        table = _of_array(path, read_npy(path), text)
-    for name in text:
-        table.check(name)
-    return table
+def in_words(names: Any, setting: str) -> str | None:
+    """Names of columns as the text `a,b,c` of a setting, which a list of them becomes."""
+    if names is None or isinstance(names, str):
+        return names
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise BadInput(f"{setting} must be names of columns, got {shown(names)}")
+    for name in names:
+        if "," in name:
+            raise BadInput(f"{setting}: the column {shown(name)} has a comma; rename it")
+    return ",".join(names) or None
 
 
 def _of_array(path: Path, array: np.ndarray, text: list[str]) -> Table:
@@ -168,36 +161,42 @@ def _of_array(path: Path, array: np.ndarray, text: list[str]) -> Table:
 
 
 def _inputs(
-    table: Table, settings: Any, known: Mapping[str, Any], without: list[str]
+    table: Table, given: Reading, without: list[str]
 ) -> tuple[list[str], np.ndarray, list[np.ndarray]]:
     """The names of the columns to read, their values, and the rows of each sequence."""
-    columns = known.get("columns") or table.chosen(
-        _names(settings.columns) or None, _names(settings.ignore), without
-    )
+    settings = given.settings
+    columns = (given.artefacts or {}).get("columns") or chosen_columns(table, settings, without)
     values = table.matrix(columns)
-    _check_table(table, values, columns, settings.missing)
-    return columns, values, _groups(table, settings.sequence)
+    check_cells(table, values, columns, settings.missing)
+    return columns, values, groups_of(table, settings.sequence)
 
 
-def _check_table(table: Table, values: np.ndarray, columns: list[str], missing: str) -> None:
+def chosen_columns(table: Table, settings: Any, without: list[str]) -> list[str]:
+    """The names of the columns to read, by the settings `columns` and `ignore`."""
+    return table.chosen(names_in(settings.columns) or None, names_in(settings.ignore), without)
+
+
+def check_cells(table: Table, values: np.ndarray, columns: list[str], missing: str) -> None:
+    """Refuse infinite and missing values `(rows, columns)`, with their line and column."""
+
     def where(at: tuple[int, ...]) -> str:
-        return f"{table.path}, line {table.lines[at[0]]}, column {columns[at[1]]!r}"
+        return f"{table.where(at[0])}, column {columns[at[1]]!r}"
 
     check_complete(values, missing, where)
 
 
-def _answers(table: Table, target: list[str], kind: str | None, missing: str) -> np.ndarray:
+def targets_of(table: Table, target: list[str], kind: str | None, missing: str) -> np.ndarray:
     """The target columns: labels `(rows,)`, or numbers `(rows,)` or `(rows, outputs)`."""
     if kind == "classification":
         if len(target) > 1:
             raise BadInput(f"classification has one target, got {', '.join(target)}")
         return table.labels(target[0], missing)
     rows = table.matrix(target)
-    _check_table(table, rows, target, missing)
+    check_cells(table, rows, target, missing)
     return rows[:, 0] if len(target) == 1 else rows
 
 
-def _groups(table: Table, sequence: str | None) -> list[np.ndarray]:
+def groups_of(table: Table, sequence: str | None) -> list[np.ndarray]:
     """The rows of each sequence, in order of first appearance."""
     if sequence is None:
         return [np.arange(table.rows)]
@@ -214,23 +213,16 @@ def _check_ids(table: Table, sequence: str, ids: np.ndarray) -> None:
     gaps = np.flatnonzero(missing_cells(ids))
     if gaps.size:
         raise BadInput(
-            f"{_rows_in_words(table, gaps)}, column {sequence!r:.60}: it does not say to which "
+            f"{table.where(gaps)}, column {sequence!r:.60}: it does not say to which "
             "sequence the row belongs; fill it in or leave the row out"
         )
     if alike := written_twice(ids.tolist()):
         one, two = ids[[*alike]]
         same = "number" if sequence in table.numbers else "text or number"
         raise BadInput(
-            f"{_rows_in_words(table, np.array(alike))}, column {sequence!r:.60}: {one!r:.40} and "
+            f"{table.where(np.array(alike))}, column {sequence!r:.60}: {one!r:.40} and "
             f"{two!r:.40} are the same {same}; write the ids of one sequence alike"
         )
-
-
-def _rows_in_words(table: Table, rows: np.ndarray) -> str:
-    shown = [str(line) for line in table.lines[rows[:5]]]
-    words = shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
-    more = f" (and {len(rows) - 5} more)" if len(rows) > 5 else ""
-    return f"{table.path}, line{'s' if len(shown) > 1 else ''} {words}{more}"
 
 
 def _constant(table: Table, rows: np.ndarray, groups: list[np.ndarray]) -> bool:
@@ -249,11 +241,11 @@ def _constant(table: Table, rows: np.ndarray, groups: list[np.ndarray]) -> bool:
             partly = np.append(partly, group[missing[group]])
     if partly.size:
         raise BadInput(
-            f"{_rows_in_words(table, partly)}: the target is missing, but other rows of the "
+            f"{table.where(partly)}: the target is missing, but other rows of the "
             "sequence have one; fill it in on all rows of a sequence, or on none"
         )
     return True
 
 
-def _each(rows: np.ndarray, groups: list[np.ndarray]) -> list[np.ndarray]:
+def each(rows: np.ndarray, groups: list[np.ndarray]) -> list[np.ndarray]:
     return [rows[group] for group in groups]

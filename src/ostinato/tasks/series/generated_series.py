@@ -2,7 +2,7 @@
 
 import abc
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...cells import Model
+from ...data import Batch
 from ...data.splits import shares
 from ...errors import BadInput
 from ...settings import from_arguments, setting
@@ -19,7 +20,8 @@ from ..applying import ApplyOptions
 from ..framing import PerStep
 from ..metrics import NormalisedError
 from ..task import Artefacts, checked_part, checked_seed
-from .continuing import continued
+from .continuing import continued, places_of
+from .forecast import Forecast
 from .series import Series
 
 STARTS = 100  # places from which an evaluation forecasts in a closed loop
@@ -64,6 +66,10 @@ class GeneratedSeries(Series):
         self.settings = own
         _by_nrmse(self)
 
+    def after_training(self, best: Callable[[], Model]) -> dict[str, Any]:
+        """Nothing: a generated series has no intervals to calibrate."""
+        return {}
+
     @abc.abstractmethod
     def generate(self, settings: Any, seed: int) -> tuple[np.ndarray, np.ndarray | None]:
         """The series, and what goes with its steps unless it is forecast; see `Series`."""
@@ -84,10 +90,10 @@ class GeneratedSeries(Series):
         return _by_nrmse(task)
 
     @classmethod
-    def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
+    def forecast(cls, network: Model, how: ApplyOptions) -> Forecast:
         if how.artefacts.get("targets") is None:
             raise BadInput(f"a run of the task {cls.name} forecasts nothing")
-        return Series.apply(network, dataclasses.replace(how, settings=_of_series(how.settings)))
+        return Series.forecast(network, dataclasses.replace(how, settings=_of_series(how.settings)))
 
     def closed_loops(
         self, network: Model, part: str, steps: int
@@ -108,15 +114,11 @@ class GeneratedSeries(Series):
         starts = before + np.unique(np.linspace(0, room, STARTS).astype(int))
         history = np.stack([values[start - before : start] for start in starts], axis=1)
         with own_precision(network):
-            places, gaps = jnp.arange(x.shape[1]), jnp.zeros((len(starts), 0), values.dtype)
-            forecasts = continued(
-                eqx.nn.inference_mode(network),
-                jnp.asarray(history),
-                self.answers,
-                places,
-                gaps,
-                steps,
-            )
+            rows = jnp.zeros((steps, *history.shape[1:]), values.dtype)
+            places = places_of(self.targets)
+            layer = eqx.nn.inference_mode(network)
+            batch = Batch(history, None, np.ones(history.shape[:2])).arrays
+            forecasts = continued(layer, batch, self.answers, rows, places)
         came = np.stack([values[start : start + steps] for start in starts], axis=1)
         return np.asarray(forecasts), came
 

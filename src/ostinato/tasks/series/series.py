@@ -2,29 +2,34 @@
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 import jax
 import numpy as np
 
 from ...cells import Model
 from ...data.artefact_checks import kept_texts
-from ...data.scaling import POLICIES, Scaler, scaler_for
+from ...data.frames import is_frame
+from ...data.scaling import POLICIES, Scaler
 from ...data.splits import PARTS, divided, shares
-from ...data.table import first_twice
 from ...errors import BadInput
-from ...settings import setting
+from ...settings import setting, shown
 from ..applying import ApplyOptions, outputs_on
 from ..file_task import FileSettings, FileTask, Reading, naming
 from ..target_codec import KINDS, TargetCodec
 from ..task import AnsweringTask, Artefacts, checked_part, hashed
 from ..windows import Stream, Streamed, in_windows
 from . import series_data, yardsticks
+from .columns import Columns, fit_columns
 from .conformal import Conformal, calibrated, check_enough
-from .continuing import continuations
-from .from_files import series_of_file
+from .continuing import forecast_after
+from .forecast import Forecast
+from .from_files import in_words, names_in, table_of_file
 from .hindcasts import Levels, hindcasts, naive_scales
 from .quantiles import answers_from_json, fit_quantiles, levels_of
+from .series_table import given_series, text_columns
+from .sparklines import sparklines
 
 COVERAGE = 0.8  # of conformal intervals, like that of the quantiles 0.1 and 0.9
 
@@ -64,10 +69,17 @@ class Series(Streamed, FileTask, AnsweringTask):
     class Settings(FileSettings):
         file: str | None = setting(None, "a table: .csv, .parquet, or .npy", of_file=True)
         target: str | None = setting(None, "columns to predict, a,b (all of them)", of_file=True)
-        columns: str | None = setting(None, "columns to read, a,b,c (all of them)", of_file=True)
-        ignore: str | None = setting(None, "columns to leave out, a,b,c", of_file=True)
-        sequence: str | None = setting(
-            None, "column that says to which series a row belongs", of_file=True
+        columns: str | None = setting(None, "columns to read, a,b,c (all of them)", read=names_in)
+        ignore: str | None = setting(None, "columns to leave out, a,b,c", read=names_in)
+        sequence: str | None = setting(None, "column that says to which series a row belongs")
+        known: str | None = setting(
+            None, "columns whose future is known, such as a price, a,b", read=names_in
+        )
+        static: str | None = setting(
+            None, "columns that are constant within a series, a,b", read=names_in
+        )
+        words: str | None = setting(
+            None, "columns of words, read as one-hot vectors, a,b", read=names_in
         )
         kind: str | None = setting(
             None, "learn the target of the same step, not the next ones (forecast)", among=KINDS
@@ -96,6 +108,11 @@ class Series(Streamed, FileTask, AnsweringTask):
         scale: bool = setting(True, "scale all columns")
         missing: str = setting("refuse", "what to do about missing values", among=POLICIES)
 
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            for name in ("columns", "ignore", "known", "static", "words"):
+                object.__setattr__(self, name, in_words(getattr(self, name), name))
+
     name = "series"
     apply_options: ClassVar[tuple[str, ...]] = ("steps",)
 
@@ -123,53 +140,51 @@ class Series(Streamed, FileTask, AnsweringTask):
                 `carry`, `washout`, `scale` and `missing`; see `Settings`.
         """
         super().__init__(source=source, **given)
-        chosen, split = self.settings, shares(self.settings.split)
-        kind, missing, scale, season = chosen.kind, chosen.missing, chosen.scale, chosen.season
+        if targets is not None and is_frame(xs):
+            named = [targets] if isinstance(targets, str) else targets
+            self.settings = dataclasses.replace(self.settings, target=in_words(named, "targets"))
+        chosen, split, kept = self.settings, shares(self.settings.split), artefacts or {}
         self.length = 50 if chosen.length is None else chosen.length
         self.carry, self.washout, self.horizon = chosen.carry, chosen.washout, chosen.horizon
         self.quantiles = None if chosen.quantiles is None else levels_of(chosen.quantiles)
-        xs = series_data.as_series(xs)
-        width, known = xs[0].shape[1], artefacts or {}
-        self.names = [str(n) for n in range(1, width + 1)] if names is None else [*map(str, names)]
-        if len(self.names) != width:
-            raise BadInput(f"{width} columns need {width} names, got {len(self.names)}")
-        if twice := first_twice(self.names):
-            raise BadInput(f"two columns are called {twice!r:.60}")
-        series_data.check_values(xs, self.names, missing)
-        forecasts = self.horizon > 1 or not (targets is season is self.quantiles is None)
-        if ys is not None and forecasts:
+        data = given_series(xs, ys, names, targets, chosen, kept)
+        series_data.check_values(data, chosen.missing)
+        forecasts = self.horizon > 1 or not (targets is chosen.season is self.quantiles is None)
+        if ys is not None and (forecasts or data.roles.known):
             raise BadInput(
                 "horizon, targets, quantiles and season are of forecasts; leave them out or leave "
                 "out ys"
             )
-        self.season = (
-            None if season is None else series_data.checked_season(season, xs, bool(known))
+        self.forecasts, self.series_names = data.ys is None, data.ids
+        self.names = data.roles.numbers
+        cuts = [divided(end, split, "steps") for end in data.ends]
+        train = [cut["train"] for cut in cuts]
+        self.columns = fit_columns(
+            kept, data, train, chosen.scale, self.horizon if self.forecasts else 0
         )
-        self.forecasts = ys is None
-        self.targets = series_data.column_numbers(targets, self.names)
-        rows = None if ys is None else series_data.answers_of(ys, xs, kind, missing)
-        cuts = [divided(len(x), split, "steps") for x in xs]
-        training = np.concatenate([x[cut["train"]] for x, cut in zip(xs, cuts, strict=True)])
-        self.scaler = scaler_for(
-            known, training, scale, lambda n: f"column {self.names[n]!r}", "this series has"
-        )
-        self.inputs = self.scaler.columns
-        self._fit_answers(known, xs, rows, cuts, scale)
+        self.scaler, self.inputs = self.columns.scaler, self.columns.inputs
+        whole = [self.columns.matrix(*pair) for pair in zip(data.xs, data.cells, strict=True)]
+        self.series = [x[:end] for x, end in zip(whole, data.ends, strict=True)]
+        self.future = [x[end:] for x, end in zip(whole, data.ends, strict=True)]
+        self.notes = (*data.notes, *self.columns.strange(np.concatenate(data.cells)))
+        self.season = series_data.checked_season(chosen.season, self.series, bool(kept))
+        self.targets = series_data.column_numbers(data.roles.targets, self.names)
+        rows = series_data.answers_of(data.ys, self.series, chosen.kind, chosen.missing)
+        self._fit_answers(kept, rows, train)
         self.outputs, self.framing = self.answers.outputs, self.answers
-        self.parts = {part: self._part(xs, rows, [cut[part] for cut in cuts]) for part in PARTS}
-        horizon = self.horizon if self.forecasts else 0
-        series_data.check_parts(self.parts, split, source, xs, horizon, self.washout)
-        self.series, self._cuts, self.naive_errors = xs, cuts, known.get("naive_errors", {})
+        self.parts = {part: self._part(rows, [cut[part] for cut in cuts]) for part in PARTS}
+        if not kept:
+            self.check_parts(split)
+        self._cuts, self.naive_errors = cuts, kept.get("naive_errors", {})
         if self.quantiles is not None and not self.naive_errors:
-            train = self.parts["train"]
-            self.naive_errors = yardsticks.errors(self._naive("train"), train, self.quantiles)
-        train_cuts = [cut["train"] for cut in cuts]
-        self.naive_scales = naive_scales(xs, train_cuts, self.targets, self.season or 1)
+            stream = self.parts["train"]
+            self.naive_errors = yardsticks.errors(self._naive("train"), stream, self.quantiles)
+        self.naive_scales = naive_scales(self.series, train, self.targets, self.season or 1)
         self.calibration: Conformal | None = None
-        self._check_conformal(new=not known)
-        if "conformal" in known:
+        self._check_conformal(new=not kept)
+        if "conformal" in kept:
             sizes = self.horizon, len(self.targets)
-            self.calibration = Conformal.from_json(known["conformal"], *sizes, self.quantiles)
+            self.calibration = Conformal.from_json(kept["conformal"], *sizes, self.quantiles)
 
     def _check_conformal(self, new: bool) -> None:
         """Refuse a calibration that has no sense or, of a new run, too few targets for it."""
@@ -184,18 +199,22 @@ class Series(Streamed, FileTask, AnsweringTask):
             if new:
                 check_enough(count, self.quantiles, chosen.coverage)
 
-    def _fit_answers(
-        self, known: Mapping[str, Any], xs: list, rows: list | None, cuts: list, scale: bool
-    ) -> None:
-        if "answers" in known:
-            self.answers = answers_from_json(known["answers"])
-            return
-        train = [cut["train"] for cut in cuts]
-        if rows is not None:
-            self.answers = series_data.fit_rows(rows, train, scale, self.settings.kind)
-            return
-        begin = [x[some] for x, some in zip(xs, train, strict=True)]
-        self.answers = fit_forecasts(begin, self.targets, self.horizon, self.scaler, self.quantiles)
+    def check_parts(self, split: Any) -> None:
+        """Refuse a part that has a share but no target; see `series_data.check_parts`."""
+        horizon = self.horizon if self.forecasts else 0
+        series_data.check_parts(self.parts, split, self.where, self.series, horizon, self.washout)
+
+    def _fit_answers(self, kept: Mapping[str, Any], rows: list | None, train: list[slice]) -> None:
+        if "answers" in kept:
+            self.answers = answers_from_json(kept["answers"])
+        elif rows is not None:
+            scale, kind = self.settings.scale, self.settings.kind
+            self.answers = series_data.fit_rows(rows, train, scale, kind)
+        else:
+            begin = [x[some] for x, some in zip(self.series, train, strict=True)]
+            self.answers = fit_forecasts(
+                begin, self.targets, self.horizon, self.scaler, self.quantiles
+            )
 
     def _naive(self, part: str) -> yardsticks.Forecasts:
         """The naive forecasts of a part, scaled, with a row for each of its targets."""
@@ -206,10 +225,10 @@ class Series(Streamed, FileTask, AnsweringTask):
             self.series, cuts, self.targets, self.horizon, self.seasons, self.scaler
         )
 
-    def _part(self, xs: list, rows: list | None, cuts: list) -> Stream:
+    def _part(self, rows: list | None, cuts: list) -> Stream:
         """The inputs and targets of one part, of all series."""
-        found = []
-        for n, (x, some) in enumerate(zip(xs, cuts, strict=True)):
+        streams = []
+        for n, (x, some) in enumerate(zip(self.series, cuts, strict=True)):
             values, later = x[some], None if rows is None else rows[n][some]
             if later is None:
                 values, later = pairs(values, self.targets, self.horizon)
@@ -217,8 +236,9 @@ class Series(Streamed, FileTask, AnsweringTask):
                 targets, there = self.answers(later)
                 starts, there = np.arange(len(values)) == 0, there.copy()
                 there[: self.washout] = False
-                found.append(Stream(self.scaler(values), targets, there, starts))
-        return joined(found, self.inputs, self.answers.width)
+                inputs = self.columns(values, x[some][len(values) :])
+                streams.append(Stream(inputs, targets, there, starts))
+        return joined(streams, self.inputs, self.answers.width)
 
     def forecasting(self) -> "Series | None":
         return self if self.forecasts else None
@@ -272,6 +292,18 @@ class Series(Streamed, FileTask, AnsweringTask):
         start, stop = self.span(part, number)
         return start if start < stop else len(self.series[number])
 
+    def future_of(self, number: int, steps: int) -> np.ndarray:
+        """The rows after a series, with what is known ahead; refused if they are too few."""
+        future, known = self.future[number], self.columns.known
+        if known and len(future) < steps:
+            of = f" of series {shown(self.series_names[number])}" if len(self.series) > 1 else ""
+            raise BadInput(
+                f"the next {steps} values of {', '.join(known[:20])}{of} are needed, because they "
+                f"are known ahead; {self.source} {len(future)} rows after the last of "
+                f"{', '.join(self.names[n] for n in self.targets[:20])}"
+            )
+        return future
+
     def baselines(self) -> dict[str, float]:
         return super().baselines() | self.yardsticks("valid")
 
@@ -302,20 +334,17 @@ class Series(Streamed, FileTask, AnsweringTask):
             "targets": [self.names[n] for n in self.targets] if self.forecasts else None,
             "scaler": self.scaler.as_json(),
             "answers": self.answers.as_json(),
+            **self.columns.as_json(),
             **({"naive_errors": self.naive_errors} if self.naive_errors else {}),
             **({} if self.calibration is None else {"conformal": self.calibration.as_json()}),
         }
 
     @classmethod
     def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        columns = kept_texts(found["columns"], "columns")
-        scaler = Scaler.from_json(found["scaler"])
-        if len(scaler.shift) != len(columns):
-            raise ValueError("its scaling is not of its columns")
-        answers = answers_from_json(found["answers"])
+        columns, answers = Columns.from_json(found), answers_from_json(found["answers"])
         if found["targets"] is not None:
             targets = kept_texts(found["targets"], "targets")
-            if not {*targets} <= {*columns}:
+            if not {*targets} <= {*columns.names}:
                 raise ValueError("its targets are not among its columns")
             width = answers.width or 0
             if not width or width % len(targets):
@@ -324,7 +353,7 @@ class Series(Streamed, FileTask, AnsweringTask):
                 sizes = width // len(targets), len(targets)
                 Conformal.from_json(found["conformal"], *sizes, answers.levels or None)
         yardsticks.check_errors(found.get("naive_errors", {}), answers)
-        return scaler.columns, answers.outputs
+        return columns.inputs, answers.outputs
 
     def fingerprint(self) -> str:
         return hashed([x for stream in self.parts.values() for x in stream])
@@ -333,9 +362,16 @@ class Series(Streamed, FileTask, AnsweringTask):
     def read(cls, given: Reading) -> "Series":
         if given.file is None:
             raise BadInput("the task series needs a file: data.csv, .npy or .parquet")
-        arguments = series_of_file(given)
         with naming(given.file):
-            return cls(**arguments)
+            text = text_columns(given.settings, names_in(given.settings.target))
+            table = table_of_file(Path(given.file), text)
+            return cls(table, source=given.file, **given.arguments)
+
+    @classmethod
+    def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> Self:
+        task = super().on_file(path, settings, artefacts)
+        task.check_parts((1.0, 0.0, 0.0))
+        return task
 
     def hold_out_all(self) -> None:
         super().hold_out_all()
@@ -348,25 +384,28 @@ class Series(Streamed, FileTask, AnsweringTask):
 
     @classmethod
     def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
-        """What comes after the last row of a file, a table or an array; see `continuations`."""
+        """What comes after the last row of a file, a table or an array; see `forecast`."""
+        return cls.forecast(network, how).answers()
+
+    @classmethod
+    def forecast(cls, network: Model, how: ApplyOptions) -> Forecast:
+        """What comes after the last row of each series that is given; see `forecast_after`."""
         given = how.file_or_data("a file: data.csv, .npy or .parquet")
         if how.settings.kind is not None:
             raise BadInput("this run learns a column from the others; it forecasts nothing")
-        on = cls.on_data if how.in_memory else cls.on_file
-        return continuations(network, on(given, how.settings, dict(how.artefacts)), how.steps)
+        # Not by `on_file` of this class, which refuses series that are too short for a target.
+        on = cls.on_data if how.in_memory else super().on_file
+        return forecast_after(network, on(given, how.settings, dict(how.artefacts)), how.steps)
 
     @classmethod
-    def on_data(cls, given: Any, settings: Any, artefacts: dict[str, Any]) -> "Series":
-        """`on_file` for arrays in memory."""
+    def on_data(cls, given: Any, settings: Any, artefacts: dict[str, Any]) -> Self:
+        """`on_file` for a frame or arrays in memory."""
+        named = {"targets": artefacts["targets"], "names": artefacts["columns"]}
         whole = dataclasses.replace(settings, split="100/0/0")
-        columns, targets = artefacts["columns"], artefacts["targets"]
-        task = cls(given, targets=targets, names=columns, settings=whole, artefacts=artefacts)
+        named = {} if is_frame(given) else named
+        task = cls(given, settings=whole, artefacts=artefacts, **named)
         task.hold_out_all()
         return task
-
-
-BARS = "▁▂▃▄▅▆▇█"
-WIDEST = 72
 
 
 def pairs(values: np.ndarray, columns: list[int], horizon: int) -> tuple[np.ndarray, np.ndarray]:
@@ -421,42 +460,3 @@ def joined(streams: list[Stream], inputs: int, outputs: int | None) -> Stream:
         nothing = np.zeros(0, bool)
         return Stream(np.zeros((0, inputs), np.float32), targets, nothing, nothing)
     return Stream(*(np.concatenate(parts) for parts in zip(*streams, strict=True)))
-
-
-def sparkline(values: np.ndarray, low: float, high: float) -> str:
-    """Values as bars of eight heights, with a blank for a value that is not finite.
-
-    Example:
-        >>> sparkline(np.array([0.0, 1.0, 2.0]), 0.0, 2.0)
-        '▁▅█'
-    """
-    span = high - low or 1.0
-    return "".join(
-        BARS[round(min(max((x - low) / span, 0), 1) * (len(BARS) - 1))] if np.isfinite(x) else " "
-        for x in values.tolist()
-    )
-
-
-def sparklines(
-    name: str, horizon: int, lines: dict[str, np.ndarray], there: np.ndarray
-) -> str | None:
-    """A column and its forecasts as sparklines on the same scale, that of the line `actual`.
-
-    Args:
-        name: of the column.
-        horizon: how far ahead the forecasts are.
-        lines: `(T,)` each, by name.
-        there: `(T,)`, false where the actual value is missing.
-    """
-    actual = np.where(there, lines["actual"], np.nan)[:WIDEST]
-    if not np.isfinite(actual).any():
-        return None
-    low, high = float(np.nanmin(actual)), float(np.nanmax(actual))
-    ahead = "1 step ahead" if horizon == 1 else f"{horizon} steps ahead"
-    drawn = {**lines, "actual": actual}
-    return "\n".join(
-        [
-            f"{name}, {ahead}, from {low:.4g} to {high:.4g}",
-            *(f"{key:<10}{sparkline(row[:WIDEST], low, high)}" for key, row in drawn.items()),
-        ]
-    )

@@ -1,16 +1,130 @@
-"""Check what `Series` is given: one or several series, and what goes with their steps."""
+"""What `Series` is given, checked: one or several series, and what goes with their steps."""
 
+import dataclasses
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...data.scaling import check_complete
+from ...data.table import first_twice
 from ...errors import BadInput
+from ...settings import shown
 from ..target_codec import TargetCodec, checked_answers, fit_answers, labels_of
 from ..windows import Stream
 from .sequences import as_array
+
+
+class Roles(NamedTuple):
+    """What the columns of a series are for.
+
+    Attributes:
+        numbers: the columns of numbers.
+        targets: those to forecast, by name or number; `None` for all.
+        words: the columns of words.
+        known: the columns, of numbers or words, whose future is known.
+        static: those that are constant within a series.
+    """
+
+    numbers: list[str]
+    targets: Sequence[int | str] | None = None
+    words: Sequence[str] = ()
+    known: Sequence[str] = ()
+    static: Sequence[str] = ()
+
+    def checked(self) -> "Roles":
+        """The roles, with all targets by name if any column has another role; refused if two."""
+        other = [*self.known, *self.static]
+        if not other:
+            return self
+        for name in other:
+            if name not in {*self.numbers, *self.words}:
+                some = ", ".join([*self.numbers, *self.words][:20])
+                raise BadInput(f"there is no column {name!r:.40}; there are {some}")
+        if twice := first_twice(other):
+            raise BadInput(f"column {shown(twice)} cannot be both known ahead and static")
+        targets = [name for name in self.numbers if name not in other]
+        if self.targets is not None:
+            targets = [self.numbers[n] for n in column_numbers(self.targets, self.numbers)]
+        for name in targets:
+            if name in other:
+                role = "known ahead" if name in self.known else "static"
+                raise BadInput(f"column {shown(name)} is a target; it cannot be {role}")
+        if not targets:
+            raise BadInput("all columns are known ahead or static; there is none to forecast")
+        return self._replace(targets=targets)
+
+
+@dataclasses.dataclass(frozen=True)
+class SeriesData:
+    """One or several series, in the units of the data.
+
+    Attributes:
+        xs: the numbers of each series, `(rows, columns)` in float64, NaN where one is missing.
+        cells: the words of each series, `(rows, columns of words)`, empty where one is missing.
+        roles: what the columns are for.
+        ids: the name of each series, or its number.
+        ends: the steps of each series. The rows after them are the future, in which only what is
+            known ahead counts.
+        ys: what goes with each step, or `None` to forecast.
+        notes: what was done to the data, in sentences.
+    """
+
+    xs: list[np.ndarray]
+    cells: list[np.ndarray]
+    roles: Roles
+    ids: tuple[str | int, ...]
+    ends: list[int]
+    ys: Any = None
+    notes: tuple[str, ...] = ()
+
+
+def data_of_arrays(xs: Any, ys: Any, names: Sequence[str] | None, roles: Roles) -> SeriesData:
+    """Series that are given as arrays, whose columns are called 1, 2, 3 unless they have names."""
+    xs = as_series(xs)
+    width = xs[0].shape[1]
+    named = [str(n) for n in range(1, width + 1)] if names is None else [*map(str, names)]
+    if len(named) != width:
+        raise BadInput(f"{width} columns need {width} names, got {len(named)}")
+    if twice := first_twice(named):
+        raise BadInput(f"two columns are called {twice!r:.60}")
+    roles = roles._replace(numbers=named).checked()
+    for n, x in enumerate(xs):
+        for name in roles.static:
+            where = partial("series {}, step {}".format, n)
+            check_constant(x[:, named.index(name)], where, name)
+    cells = [np.zeros((len(x), 0), object) for x in xs]
+    return SeriesData(xs, cells, roles, tuple(range(len(xs))), ends_of(xs, roles), ys)
+
+
+def ends_of(xs: list[np.ndarray], roles: Roles) -> list[int]:
+    """The steps of each series `(rows, numbers)`: if something is known ahead, up to the last row
+    that has a target; else all of them.
+
+    Example:
+        >>> x = np.array([[1.0, 5.0], [np.nan, 6.0], [3.0, 7.0], [np.nan, 8.0]])
+        >>> ends_of([x], Roles(["sold", "price"], ["sold"], known=["price"]))
+        [3]
+    """
+    if not roles.known or roles.targets is None:
+        return [len(x) for x in xs]
+    targets = column_numbers(roles.targets, roles.numbers)
+    there = [np.flatnonzero(~np.isnan(x[:, targets]).all(axis=1)) for x in xs]
+    return [int(rows[-1]) + 1 if len(rows) else 0 for rows in there]
+
+
+def check_constant(values: np.ndarray, where: Callable[[int], str], name: str) -> None:
+    """Refuse a static column `(rows,)` of a series that changes; `where` says in words where."""
+    there = np.flatnonzero((values == values) & (values != ""))
+    changed = there[values[there] != values[there[:1]]]
+    if len(changed):
+        raise BadInput(
+            f"{where(int(changed[0]))}, column {shown(name)} is {values[changed[0]]} after "
+            f"{values[there[0]]}; what is static is the same in all rows of a series: leave it out "
+            "of static"
+        )
 
 
 def as_series(xs: Any) -> list[np.ndarray]:
@@ -62,8 +176,12 @@ def column_numbers(targets: Sequence[int | str] | None, names: list[str]) -> lis
     return chosen
 
 
-def answers_of(ys: Any, xs: list[np.ndarray], kind: str | None, missing: str) -> list[np.ndarray]:
+def answers_of(
+    ys: Any, xs: list[np.ndarray], kind: str | None, missing: str
+) -> list[np.ndarray] | None:
     """What goes with each step: for every series `(T,)` labels or `(T, outputs)` numbers."""
+    if ys is None:
+        return None
     listed = isinstance(ys, list | tuple) and len(ys) == 1 and np.ndim(ys[0]) > 0
     given = list(ys) if listed or len(xs) > 1 else [ys]
     parts = [as_array(y, f"the targets of series {n}") for n, y in enumerate(given)]
@@ -97,15 +215,21 @@ def fit_rows(
     return fit_answers(every, training, scale, labels=labels_of(every, kind))
 
 
-def check_values(xs: list[np.ndarray], names: list[str], missing: str) -> None:
-    """Refuse infinite numbers, and missing ones unless they are to be masked."""
-    for n, x in enumerate(xs):
+def check_values(data: SeriesData, missing: str) -> None:
+    """Refuse infinite numbers, and missing ones unless they are to be masked.
+
+    After the end of a series only what is known ahead counts.
+    """
+    names = data.roles.numbers
+    unknown = np.array([name not in data.roles.known for name in names])
+    for n, x in enumerate(data.xs):
 
         def where(at: tuple[int, ...], n: int = n) -> str:
-            of = f" of series {n}" if len(xs) > 1 else ""
+            of = f" of series {n}" if len(data.xs) > 1 else ""
             return f"step {at[0]}{of}, column {names[at[1]]!r}"
 
-        check_complete(x, missing, where)
+        later = np.arange(len(x)) >= data.ends[n]
+        check_complete(np.where(later[:, None] & unknown, 0.0, x), missing, where)
 
 
 def check_parts(
@@ -139,9 +263,9 @@ def check_parts(
             )
 
 
-def checked_season(season: int, xs: list[np.ndarray], other_data: bool) -> int:
+def checked_season(season: int | None, xs: list[np.ndarray], other_data: bool) -> int | None:
     """The steps of a season, which must fit into the series; into other data it need not."""
     longest = max(map(len, xs))
-    if season >= longest and not other_data:
+    if season is not None and season >= longest and not other_data:
         raise BadInput(f"a season of {season} steps does not fit into a series of {longest}")
     return season

@@ -14,9 +14,9 @@ from ...cells import Model
 from ...data import Batch
 from ...data.artefact_checks import kept_whole
 from ...data.generated.texts import reviews
-from ...data.lines import check_columns, read_labelled
 from ...data.padding import columns, multiple_above
 from ...data.splits import shares
+from ...data.text_table import counted as number_of
 from ...data.vocabulary import checked_texts
 from ...data.words import Words
 from ...errors import BadInput
@@ -30,8 +30,10 @@ from ..series.sequences import sequences
 from ..start_vectors import VectorSettings, model_numbers, read_start
 from ..target_codec import TargetCodec, label_sets
 from ..task import Artefacts, random
+from .labelled import read_labelled
 
 LEVELS = ("words", "characters")
+KINDS = ("classification", "multilabel")
 RARE = 2  # a word or character that occurs less often is unknown
 EMBEDDING = 64  # of words; characters are one-hot vectors
 REVIEWS = 3000
@@ -50,9 +52,9 @@ class Classify(Arrays):
     batches and padding see `Arrays`. The baseline is naive Bayes on the words or characters of a
     text, whose order it does not know.
 
-    With `kind="multilabel"` a text has any number of labels, joined by commas, each learned by a
-    sigmoid of its own (Lipton et al., 2015, section 2.3); naive Bayes then decides about each label
-    by itself.
+    With `kind="multilabel"` a text has any number of labels, in a list or joined by commas, each
+    learned by a sigmoid of its own (Lipton et al., 2015, section 2.3); naive Bayes then decides
+    about each label by itself.
 
     Shapes: inputs symbols `(T, B)`; targets `(T, B)`, or `(T, B, labels)` of 0 and 1, asked for at
     the last step of each text.
@@ -66,16 +68,35 @@ class Classify(Arrays):
 
     @dataclasses.dataclass(frozen=True)
     class Settings(VectorSettings):
-        file: str | None = setting(None, "lines label<TAB>text (generated reviews)", of_file=True)
-        kind: str = setting(
-            "classification",
-            "one label per text (classification), or several, joined by commas (multilabel)",
-            among=("classification", "multilabel"),
+        file: str | None = setting(
+            None,
+            "a table with --text and --label, lines label<TAB>text, or a folder for each label "
+            "(generated reviews)",
+            of_file=True,
+        )
+        text: str | None = setting(
+            None, "column of the texts in a .csv, .tsv, .jsonl or .parquet file", of_file=True
+        )
+        label: str | None = setting(None, "column of their labels", of_file=True)
+        separator: str | None = setting(
+            None, "what divides several labels of a text, such as |", of_file=True
+        )
+        encoding: str = setting("utf-8", "character encoding of the file", of_file=True)
+        kind: str | None = setting(
+            None,
+            "one label per text (classification), or several (multilabel); by --separator, or "
+            "lists in JSON",
+            among=KINDS,
         )
         level: str = setting("words", "symbols of a text: words or characters", among=LEVELS)
         length: int | None = setting(None, "words or characters that are read of a text", min=1)
         split: str = setting("80/10/10", "percent for training, validation, test", read=shares)
         paths = ("file", "vectors")
+
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            if self.separator is not None and (not self.separator or self.kind == KINDS[0]):
+                raise BadInput("separator divides several labels; give one, and kind multilabel")
 
     name = "classify"
 
@@ -90,14 +111,16 @@ class Classify(Arrays):
     ):
         """
         Args:
-            texts, labels: as many of each; several labels of a text are joined by commas.
+            texts, labels: as many of each; several labels of a text are a list, or joined by
+                commas with `kind="multilabel"`.
             source: where the texts are from, for messages.
             artefacts: of a trained model, whose words and labels are used.
             given: `seed` of all that is random, and settings by name: `kind`, `level`,
                 `length`, `split`, `vectors` and `freeze_vectors`; see `Settings`.
         """
         texts = checked_texts(texts, "texts")
-        labels = checked_texts(labels, "labels", str | int | np.generic)
+        lists = any(isinstance(some, list | tuple) for some in labels)
+        labels = [*labels] if lists else checked_texts(labels, "labels", str | int | np.generic)
         if len(texts) != len(labels):
             raise BadInput(f"there are {len(texts)} texts and {len(labels)} labels")
         FileTask.__init__(self, source=source, **given)
@@ -116,10 +139,12 @@ class Classify(Arrays):
         else:
             self.words = Words.from_json(artefacts["words"])
             known["answers"] = artefacts["answers"]
-        kind, names = self.settings.kind, None
-        targets = np.array(labels, object)
-        if kind == "multilabel":
-            targets, names = label_sets(targets, known["answers"]["classes"] if known else None)
+        several = lists or (artefacts is not None and artefacts["answers"].get("several", False))
+        kind, names = self.settings.kind or KINDS[several], None
+        if kind == KINDS[1]:
+            targets, names = label_sets(labels, known["answers"]["classes"] if known else None)
+        else:
+            targets = np.array(labels, object)
         data = sequences(
             [self.words.encode(some) for some in symbols],
             targets,
@@ -227,11 +252,21 @@ class Classify(Arrays):
         if given.file is None:
             texts, labels = reviews(REVIEWS, random(given.seed, LANGUAGE))
             return cls(texts, labels, source="the generated reviews", **given.arguments)
-        texts, labels = read_labelled(given.file, empty=given.settings.kind == "multilabel")
-        if given.artefacts is None:
-            check_columns(texts, labels, given.file)
+        read = read_labelled(given.file, given.settings, known=given.artefacts is not None)
         with naming(given.file):
-            return cls(texts, labels, source=given.file, **given.arguments)
+            task = cls(read.texts, read.labels, source=given.file, **given.arguments)
+        task.notes = (*read.notes, *task._seen_before())
+        return task
+
+    def _seen_before(self) -> Iterator[str]:
+        """A sentence about held-out texts that are in the training part too."""
+        seen = {self.texts[n] for n in self.parts["train"]}
+        held_out = [n for part in ("valid", "test") for n in self.parts[part]]
+        if count := sum(self.texts[n] in seen for n in held_out):
+            yield (
+                f"{count:,} of {number_of(len(held_out), 'held-out text')} are in the training "
+                "part too, word for word"
+            )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,6 +13,7 @@ import numpy as np
 from ...cells import Model
 from ...data import Batch, Vocabulary, read_symbols
 from ...data.files import whole_path
+from ...data.reading import notes_on
 from ...data.splits import divided, shares
 from ...decoding import sample
 from ...decoding.sampling import NotFinite
@@ -24,7 +25,7 @@ from ..framing import PerStep
 from ..generated import Length
 from ..losses import CrossEntropy
 from ..metrics import Bits, Perplexity
-from ..task import TextTask, hashed
+from ..task import AnsweringTask, TextTask, hashed
 from ..windows import Stream, Streamed, in_windows, next_symbols
 from .ngrams import ngram_bits, unigram_bits
 from .passages import TextPassage
@@ -48,7 +49,11 @@ class Text(Streamed, FileTask, TextTask):
 
     @dataclasses.dataclass(frozen=True)
     class Settings(Length):
-        file: str | None = setting(None, "the text to learn: a file, or a data set", of_file=True)
+        file: str | None = setting(
+            None,
+            "the text to learn: a file (.gz too), a folder of texts, or a data set",
+            of_file=True,
+        )
         level: str = setting(
             "characters", "symbols of a text: characters or bytes", among=LEVELS, of_file=True
         )
@@ -130,7 +135,16 @@ class Text(Streamed, FileTask, TextTask):
             symbols, known = read_symbols(file, level, settings.encoding, vocabulary)
             if kept is not None and len(symbols) < 2:
                 raise BadInput(f"{file} has fewer than 2 symbols; there is nothing to predict")
-            return cls(symbols, known, source=file, **options)
+            task = cls(symbols, known, source=file, **options)
+        task.notes = notes_on(file, known)
+        return task
+
+    @classmethod
+    def answering(cls) -> type[AnsweringTask]:
+        raise BadInput(
+            "a run on a text has no answers to give: `ostinato sample` writes more text, `ostinato "
+            "evaluate` measures another file, and `ostinato inside` shows what the network expects"
+        )
 
     def stream_of(self, part: str) -> Stream:
         return self._training if part == "train" else next_symbols(self.parts[part])

@@ -1,0 +1,114 @@
+"""Texts with labels, from files: lines, tables, and a folder for each label."""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ...data.lines import check_columns, labelled, read_utf8
+from ...data.reading import texts_of
+from ...data.text_table import counted, labels_in, read_text_table, texts_in
+from ...errors import BadInput
+from ..target_codec import INVISIBLE
+
+WHAT = "file of lines label<TAB>text"
+
+
+class Labelled(NamedTuple):
+    """Texts, the label of each or a list of them, and what was done to read them, in sentences."""
+
+    texts: list[str]
+    labels: list[Any]
+    notes: tuple[str, ...] = ()
+
+
+def read_labelled(path: str | Path, settings: Any, known: bool = False) -> Labelled:
+    """The texts and the labels of a file or a folder.
+
+        with --text and --label     two columns of a table; see `data.text_table`
+        a folder                    the texts of each of its folders, whose name is their label
+        any other file              lines `label<TAB>text`; several labels with commas between
+
+    Args:
+        path: what to read; all files may be compressed with gzip.
+        settings: those of `Classify`.
+        known: whether a trained model knows the labels, so that nothing is said about them.
+
+    Example:
+        >>> from ostinato.tasks import Classify
+        >>> _ = Path("moods.tsv").write_text("good\\tWhat a day\\nbad\\tOh no\\n")
+        >>> read_labelled("moods.tsv", Classify.Settings())
+        Labelled(texts=['What a day', 'Oh no'], labels=['good', 'bad'], notes=())
+    """
+    text, label = settings.text, settings.label
+    if (text is None) != (label is None):
+        raise BadInput(f"{path}: give both --text and --label, the two columns of a table")
+    if os.path.isdir(path):
+        if text is not None:
+            raise BadInput(f"{path} is a folder; leave out --text and --label, or give a table")
+        read = _of_folder(Path(path), settings.encoding)
+    elif text is not None:
+        read = _of_table(path, settings)
+    else:
+        read = _of_lines(path, settings)
+        if not known:
+            check_columns(read.texts, [str(x) for x in read.labels], str(path))
+    notes = (*read.notes, *([] if known else _about(read.labels)), *_invisible(read.texts))
+    return read._replace(notes=notes)
+
+
+def _of_table(path: str | Path, settings: Any) -> Labelled:
+    names = [settings.text, settings.label]
+    (cells, marks), places, notes = read_text_table(path, names, settings.encoding)
+    separator = settings.separator or ("," if settings.kind == "multilabel" else None)
+    texts = texts_in(cells, places, path, "the text")
+    labels, more = labels_in(marks, places, path, separator)
+    return Labelled(texts, labels, (*notes, *more))
+
+
+def _of_lines(path: str | Path, settings: Any) -> Labelled:
+    separator = settings.separator
+    several = settings.kind == "multilabel" or separator is not None
+    lines = read_utf8(path, WHAT, settings.encoding).removesuffix("\n").split("\n")
+    texts, labels = labelled(lines, str(path), empty=several)
+    if several:
+        return Labelled(texts, [label.split(separator or ",") for label in labels])
+    return Labelled(texts, labels)
+
+
+def _of_folder(folder: Path, encoding: str) -> Labelled:
+    texts, labels, others = [], [], 0
+    for inner in sorted(x for x in folder.iterdir() if not x.name.startswith(".")):
+        if not inner.is_dir():
+            others += 1
+            continue
+        files, more = texts_of(inner)
+        texts += [read_utf8(file, "text file", encoding) for file in files]
+        labels += [inner.name] * len(files)
+        others += more
+    if not texts:
+        raise BadInput(f"{folder} has no folders; texts lie in a folder for each label")
+    notes = [f"{counted(len(texts), 'file')} of {counted(len({*labels}), 'folder')} are read"]
+    if others:
+        notes.append(f"{counted(others, 'other file')} there {_are(others)} left out")
+    return Labelled(texts, labels, tuple(notes))
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def _about(labels: Iterable[Any]) -> Iterator[str]:
+    """A sentence about labels that differ in nothing but case."""
+    every = {x for some in labels for x in ([some] if isinstance(some, str) else some)}
+    first: dict[str, str] = {}
+    for label in sorted(every):
+        if (other := first.setdefault(label.casefold(), label)) != label:
+            yield f"the labels {other} and {label} differ in case alone, and are two labels"
+            return
+
+
+def _invisible(texts: Sequence[str]) -> Iterator[str]:
+    count = sum(INVISIBLE.search(text) is not None for text in texts)
+    if count:
+        yield f"{counted(count, 'text')} with invisible characters {_are(count)} read as written"

@@ -33,7 +33,7 @@ def forecast_scores(run: Run, part: str = "valid", *, task: Task | None = None) 
         return {
             "overall": made.metrics(),
             "by_step": made.by_step(),
-            "by_series": {str(n): values for n, values in made.by_series().items()},
+            "by_series": {name: one.metrics() for name, one in made.each_series().items()},
         }
 
 

@@ -58,12 +58,12 @@ class Backtest:
             "origins": [
                 {
                     "first": self.first[self.origin == n].tolist(),
-                    "series": self.made.series[self.origin == n].tolist(),
+                    "series": [*map(self.made.name, self.made.series[self.origin == n])],
                     "metrics": self.made.among(self.origin == n).metrics(),
                 }
                 for n in np.unique(self.origin)
             ],
-            "left_out": self.left_out,
+            "left_out": [*map(self.made.name, self.left_out)],
             "note": NOTE,
         }
 
@@ -141,6 +141,7 @@ def backtest(
         series,
         task.naive_scales[series],
         task.calibration is not None,
+        task.series_names,
     )
     levels = task.quantiles or (None,)
     others = _naive(task, places, levels)

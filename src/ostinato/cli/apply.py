@@ -125,6 +125,8 @@ def apply(
             if as_json:
                 print_json(answer)
                 continue
+            for note in answer.get("notes", ()):
+                print(f"data: {note}", file=sys.stderr)
             with writing():
                 if (n_best or 1) == 1 or "answers" not in answer:
                     print(answer["text"], flush=True)

@@ -6,10 +6,12 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from ..cells import Model
+from ..data.frequency import local_times
+from ..data.times import shown_time
 from ..errors import BadInput
 from ..runs import Saved
 from ..settings import shown
-from ..tasks.series.continuing import closed_loop, forecasts_at_each, no_loop
+from ..tasks.series.continuing import closed_loop, forecasts_at_each, no_loop, steady_columns
 from ..tasks.series.hindcasts import hindcasts, middle_of
 from ..tasks.series.series import Series as SeriesTask
 from .charts import Chart, Lines, Series, numbers
@@ -55,7 +57,8 @@ def place_of(
         task: forecasts a series.
         series: which, if there are several, by number or name; 0 by default.
         begin: the first step to forecast, from 1 to the length of the series, after its end.
-        steps: how many; by default the larger of `STEPS` and the horizon of the task.
+        steps: how many; by default the larger of `STEPS` and the horizon of the task, or as far as
+            the columns go whose future is known.
 
     Example:
         >>> place_of(SeriesTask(np.sin(np.arange(400) / 5)))
@@ -73,7 +76,10 @@ def place_of(
     begin = max(task.begins("valid", series), 1) if begin is None else begin
     if not 1 <= begin <= length:
         raise BadInput(f"a forecast begins at a step from 1 to {length}, got {begin}")
-    steps = min(max(STEPS, task.horizon), MAX) if steps is None else steps
+    if steps is None:
+        steps = min(max(STEPS, task.horizon), MAX)
+        if task.columns.known:  # as far as the future is known
+            steps = max(task.horizon, min(steps, len(task.rows_after(series, begin, 0))))
     if not 1 <= steps <= MAX:
         raise BadInput(f"from 1 to {MAX} steps can be forecast, got {steps}")
     return Place(series, begin, steps)
@@ -84,18 +90,20 @@ def forecasts(saved: Saved, task: SeriesTask, place: Place) -> list[Chart]:
     network = saved.network
     x = task.series[place.series]
     known = x[max(0, place.begin - READ) : place.begin]
-    later = _after(task, place.series, place.begin)
+    later = task.rows_after(place.series, place.begin, place.steps + task.horizon)
     problem = no_loop(network, task)
     loop = None if problem else closed_loop(network, task, known, place.steps, later)
     ahead = forecasts_at_each(network, task, known, later)[-1]
-    charts: list[Chart] = []
+    charts: list[Lines] = []
     for n, column in enumerate(task.targets[:COLUMNS]):
         path = None if loop is None else loop[:, column]
         charts.append(_continued(task, place, n, path, ahead[:, n], len(known)))
     if task.levels != (None,) and task.horizon < len(x) > place.begin:
         charts += _at_every_step(network, task, place)
     return [
-        dataclasses.replace(one, caption=f"{one.caption} Made {weights_of(saved.step)}.")
+        dataclasses.replace(
+            _dated(task, place, one), caption=f"{one.caption} Made {weights_of(saved.step)}."
+        )
         for one in charts
     ]
 
@@ -144,14 +152,29 @@ def _errors(task: SeriesTask, order: list[int], errors: dict[int, float], measur
     )
 
 
-def _after(task: SeriesTask, number: int, begin: int) -> np.ndarray:
-    """The rows of a series from a step on, and those after its end."""
-    return np.concatenate([task.series[number][begin:], task.future[number]])
+def _when(task: SeriesTask, place: Place, step: int) -> str:
+    """A step in words: its date, or its number."""
+    stamps = task.stamps_from(place.series, step, 1)
+    if stamps is None or task.timelines is None:
+        return f"step {step:,}"
+    return shown_time(stamps[0], task.timelines[0].zone)
+
+
+def _dated(task: SeriesTask, place: Place, chart: Lines) -> Lines:
+    """A chart over steps of a series as one over its dates, if it has any."""
+    last = max(int(x) for one in chart.series for x in one.x)
+    stamps = task.stamps_from(place.series, 0, last + 1)
+    if stamps is None or task.timelines is None:
+        return chart
+    line = task.timelines[place.series]
+    shown = local_times(stamps, line.zone).astype("datetime64[ms]").astype(np.int64)
+    series = [dataclasses.replace(x, x=shown[np.array(x.x, int)].tolist()) for x in chart.series]
+    return dataclasses.replace(chart, series=series, x_title=line.column, dates=True)
 
 
 def _continued(
     task: SeriesTask, place: Place, n: int, path: Any, ahead: np.ndarray, read: int
-) -> Chart:
+) -> Lines:
     """One column: what came, the closed loop, and the forecast over the task's horizon."""
     name, begin, last = _name(task, task.targets[n]), place.begin, place.begin + place.steps
     shown = max(0, begin - max(place.steps, task.horizon))
@@ -162,16 +185,21 @@ def _continued(
         series.append(Series("closed loop", list(range(begin, last)), numbers(path)))
         words = " In the closed loop it goes on from its own forecasts alone"
         words += f"{_error(came[begin - shown :], path)}."
+        words += "".join(f" There {note}." for note in steady_columns(task))
     if task.horizon > 1 or path is None:
         series.append(_interval(task, list(range(begin, begin + task.horizon)), ahead))
         far = "a step" if task.horizon == 1 else f"{task.horizon:,} steps"
-        words += f" At step {begin - 1:,} it forecast {far} at once{_interval_words(task)}."
+        now, levels = _when(task, place, begin - 1), _interval_words(task)
+        words += (
+            f" {'At' if now.startswith('step') else 'On'} {now} it forecast {far} at once{levels}."
+        )
+    when, unless = _when(task, place, begin), task.columns.looks_ahead
     return Lines(
-        name=f"forecast-{n + 1}",
-        title=f"Forecast of {name} from step {begin:,}",
+        name=_chart_name(task, place, "forecast", n),
+        title=f"Forecast of {name}{_of(task, place)} from {when}",
         caption=(
-            f"The network has read the {read:,} steps before step {begin:,}, and nothing after "
-            f"it.{words}"
+            f"The network has read the {read:,} steps before {when}, and nothing after it"
+            f"{' but what is known ahead' if unless else ''}.{words}"
         ),
         series=series,
         x_title=STEP,
@@ -179,18 +207,18 @@ def _continued(
     )
 
 
-def _at_every_step(network: Model, task: SeriesTask, place: Place) -> list[Chart]:
+def _at_every_step(network: Model, task: SeriesTask, place: Place) -> list[Lines]:
     """Quantiles of each column, forecast `horizon` steps before, while the series came."""
     first = max(0, place.begin - READ)
     x = task.series[place.series][first : place.begin + place.steps]
-    later = _after(task, place.series, place.begin + place.steps)
+    later = task.rows_after(place.series, first + len(x), task.horizon)
     made = forecasts_at_each(network, task, x, later)[: -task.horizon, -1]  # the furthest
     shown = max(place.begin - first - task.horizon, 0)
     steps = list(range(first + shown + task.horizon, first + len(x)))
     low, high = task.levels[0], task.levels[-1]
     assert low is not None and high is not None
     far = "1 step" if task.horizon == 1 else f"{task.horizon:,} steps"
-    charts: list[Chart] = []
+    charts: list[Lines] = []
     for n, column in enumerate(task.targets[:COLUMNS]):
         came, values = x[shown + task.horizon :, column], made[shown:, n]
         inside = (values[:, 0] <= came) & (came <= values[:, -1])
@@ -199,8 +227,8 @@ def _at_every_step(network: Model, task: SeriesTask, place: Place) -> list[Chart
         name = _name(task, column)
         charts.append(
             Lines(
-                name=f"ahead-{n + 1}",
-                title=f"Forecast of {name}, {far} ahead",
+                name=_chart_name(task, place, "ahead", n),
+                title=f"Forecast of {name}{_of(task, place)}, {far} ahead",
                 caption=(
                     f"At every step, what was forecast {far} before it from the true values until "
                     f"then{_interval_words(task)}.{covers if len(task.levels) > 1 else ''}"
@@ -214,6 +242,19 @@ def _at_every_step(network: Model, task: SeriesTask, place: Place) -> list[Chart
             )
         )
     return charts
+
+
+def _chart_name(task: SeriesTask, place: Place, what: str, n: int) -> str:
+    """The name of the chart of target number `n`; of several series each has its own."""
+    return f"{what}-{f'{place.series + 1}-' if len(task.series) > 1 else ''}{n + 1}"
+
+
+def _of(task: SeriesTask, place: Place) -> str:
+    """Which of several series."""
+    if len(task.series) == 1:
+        return ""
+    name = task.series_names[place.series]
+    return f", series {name}" if isinstance(name, int) else f", {name}"
 
 
 def _name(task: SeriesTask, column: int) -> str:

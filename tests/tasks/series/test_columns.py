@@ -330,3 +330,114 @@ def test_refuses_arrays_with_columns_of_a_table_and_too_short_a_future():
         with pytest.raises(ValueError, match="its "):
             Series.check_artefacts({**kept, "roles": {**kept["roles"], name: wrong}})
     assert Series.check_artefacts(kept) == (task.inputs, task.outputs)
+
+
+# Dates
+
+
+def dated(lengths=(60, 50), ahead=5):
+    """The shops with a row per day, the stores beginning on different days."""
+    frame, begins = shops(lengths, ahead), ("2024-01-30", "2024-03-01")
+    days = [
+        pandas.Series(pandas.date_range(begin, periods=length + ahead))
+        for begin, length in zip(begins, lengths, strict=True)
+    ]
+    return frame.assign(day=pandas.concat(days, ignore_index=True))
+
+
+def waves(days):
+    """The features of the calendar for rows that are a day apart, with pandas alone."""
+    year = days.dt.day_of_year.sub(1) / (365 + days.dt.is_leap_year.astype(int))
+    shares = {"weekday": days.dt.day_of_week / 7, "day of year": year}
+    turns = [2 * np.pi * share.to_numpy(float) for share in shares.values()]
+    return np.stack([wave(turn) for turn in turns for wave in (np.sin, np.cos)], axis=1)
+
+
+def test_the_calendar_is_read_ahead():
+    frame = dated()
+    task, plain = Series(frame, **ASKED, calendar=True), Series(frame, **ASKED)
+    assert task.inputs == plain.inputs + 4 * (1 + HORIZON)
+    names = ("weekday sin", "weekday cos", "day of year sin", "day of year cos")
+    assert task.columns.calendar == names and task.names == plain.names
+    for number, (_, rows) in enumerate(frame.groupby("store", sort=False)):
+        x, future = task.series[number], task.future_of(number, 5)
+        read, expected = task.columns(x, future), waves(rows["day"])
+        np.testing.assert_allclose(read[:, 4:8], expected[: len(x)], atol=1e-6)
+        # Numbers, calendar and words of the step itself, then of each step ahead what is known.
+        for k in range(1, HORIZON + 1):
+            place = 4 + 4 + 7 + (k - 1) * (1 + 4 + 2) + 1
+            np.testing.assert_allclose(
+                read[:, place : place + 4], expected[k : len(x) + k], atol=1e-6
+            )
+        last = rows["day"].iloc[-1] + pandas.to_timedelta(np.arange(1, HORIZON + 1), "D")
+        np.testing.assert_allclose(future[5:, 4:8], waves(pandas.Series(last)), atol=1e-12)
+
+
+def test_a_forecast_has_dates(tmp_path):
+    frame = dated().sample(frac=1, random_state=0)
+    task = Series(frame, **ASKED, calendar=True)
+    assert [note.split(":")[0] for note in task.notes[:1]] == ["the time is 'day'"]
+    network = network_for(task)
+    made = forecast_after(network, task)
+    table = made.to_pandas()
+    assert [*table.columns] == ["store", "day", "sold"]
+    begins = {"store A": "2024-03-30", "store B": "2024-04-20"}
+    for store, rows in table.groupby("store"):
+        expected = pandas.date_range(begins[store], periods=HORIZON)
+        assert rows["day"].tolist() == expected.tolist()
+    assert made.rows()[0]["day"] in begins.values()
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    given = {name: ",".join(names) for name, names in ROLES.items()}
+    settings = Series.Settings(
+        target="sold", sequence="store", horizon=HORIZON, calendar=True, **given
+    )
+    kept = json.loads(json.dumps(task.artefacts()))
+    answers = [*Series.apply(network, ApplyOptions(tmp_path / "x.csv", settings, kept))]
+    assert answers[0]["times"] == [row["day"] for row in made.rows()[:HORIZON]]
+    np.testing.assert_allclose(answers[1]["forecast"], made.values[1, :, :, 0], rtol=1e-5)
+    past = Series(frame.dropna().drop(columns=["price", "sale"]), **{**ASKED, "known": None})
+    far = forecast_after(network_for(past), past, 40)  # by the frequency, over the end of a month
+    days = far.to_pandas().groupby("store")["day"]
+    assert (days.max() - days.min() == pandas.Timedelta(days=39)).all()
+    with pytest.raises(BadInput, match="give a table"):
+        Series.on_data(np.zeros((20, 4)), settings, kept)
+    with pytest.raises(ValueError, match="its "):
+        Series.check_artefacts({**kept, "time": {**kept["time"], "zone": 3}})
+
+
+def test_gaps_are_named_and_seen_to():
+    frame = dated().drop(index=[20, 21, 80])
+    kept = Series(frame, **ASKED)
+    assert "2 gaps in time stayed" in kept.notes and [len(x) for x in kept.series] == [58, 49]
+    masked = Series(frame, **ASKED, gaps="mask")
+    assert [len(x) for x in masked.series] == [60, 50] and np.isnan(masked.series[0][20, 3])
+    assert masked.series[0][20, 0] == 10 and len(masked.scaler.masked) == 3
+    assert masked.parts["train"].there.sum() < len(masked.parts["train"].there)
+    filled = Series(frame, **ASKED, gaps="fill")
+    np.testing.assert_array_equal(filled.series[0][20:22], filled.series[0][[19, 19]])
+    with pytest.raises(BadInput, match="rows are 1 day apart"):
+        Series(frame, **ASKED, gaps="refuse")
+    frame.loc[3, "day"] = frame.loc[2, "day"]
+    with pytest.raises(BadInput, match="duplicates"):
+        Series(frame, **ASKED)
+    assert len(Series(frame, **ASKED, duplicates="last").series[0]) == 57
+    with pytest.raises(BadInput, match="has no column of dates, which calendar needs"):
+        Series(frame.drop(columns="day"), **ASKED, calendar=True)
+
+
+@pytest.mark.parametrize("gaps", ["keep", "mask", "fill"])
+def test_dates_leak_nothing(gaps):
+    """Values after the training part change neither its rows nor what a run keeps."""
+    frame = dated().drop(index=[10, 20, 21, 80])
+    other = frame.copy()
+    late = other.groupby("store").cumcount() >= 0.72 * other.groupby("store")["sold"].transform(
+        "count"
+    )
+    other.loc[late, ["price", "visitors", "sold"]] *= 7
+    other.loc[late, ["weather", "sale"]] = "fog"
+    asked = {**ASKED, "gaps": gaps, "calendar": True}
+    one, two = Series(frame, **asked), Series(other, **asked)
+    assert json.dumps(one.artefacts()) == json.dumps(two.artefacts())
+    for x, y in zip(one.parts["train"], two.parts["train"], strict=True):
+        np.testing.assert_array_equal(x, y)
+    assert not np.array_equal(one.parts["test"].inputs, two.parts["test"].inputs)

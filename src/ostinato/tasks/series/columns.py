@@ -10,7 +10,7 @@ the training part does not have is a vector of zeros, and so is a missing one.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -124,9 +124,12 @@ class Columns:
             parts.append(codes[:, n, None] == np.arange(len(kinds)))
         return np.concatenate(parts, axis=1).astype(DTYPE.get())
 
-    def matrix(self, numbers: np.ndarray, cells: np.ndarray) -> np.ndarray:
-        """The matrix of a series, from its numbers and its words, each `(T, columns)`."""
-        return np.concatenate([numbers, self.coded(cells)], axis=1) if self.words else numbers
+    def matrix(self, numbers: np.ndarray, calendar: Any, cells: np.ndarray) -> np.ndarray:
+        """The matrix of a series from its numbers, the calendar if there is one, and its words."""
+        if not self.calendar and not self.words:
+            return numbers
+        days = np.zeros((len(numbers), 0)) if calendar is None else calendar
+        return np.concatenate([numbers, days, self.coded(cells)], axis=1)
 
     def coded(self, cells: np.ndarray) -> np.ndarray:
         """Words `(T, columns of words)` as their numbers; `UNKNOWN`, or NaN where one is missing.
@@ -212,7 +215,12 @@ def _last(x: np.ndarray) -> np.ndarray:
 
 
 def fit_columns(
-    kept: Mapping[str, Any], data: SeriesData, train: list[slice], scale: bool, horizon: int
+    kept: Mapping[str, Any],
+    data: SeriesData,
+    train: list[slice],
+    scale: bool,
+    horizon: int,
+    calendar: Sequence[str] = (),
 ) -> Columns:
     """The columns of a trained model, or else those that are fitted to the training part.
 
@@ -222,6 +230,7 @@ def fit_columns(
         train: the steps of the training part of each.
         scale: whether to scale the numbers.
         horizon: how far ahead is read what is known; 0 if nothing is forecast.
+        calendar: the names of the features of the calendar.
     """
     numbers, cells = (
         np.concatenate([x[some] for x, some in zip(rows, train, strict=True)])
@@ -236,6 +245,7 @@ def fit_columns(
     return Columns(
         tuple(roles.numbers),
         scaler,
+        tuple(calendar),
         words={name: _kinds(cells[:, n], name) for n, name in enumerate(roles.words)},
         known=tuple(roles.known),
         static=tuple(roles.static),

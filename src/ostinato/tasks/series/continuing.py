@@ -163,29 +163,39 @@ def forecast_after(network: Model, task: "Series", steps: int | None = None) -> 
             made += [path[:, task.targets, None] for path in loops]
         else:
             made += [x[-1, :count] for x in forecasts_of_each(network, task, xs, later)]
+    stamps = [task.stamps_from(n, len(x), count) for n, x in enumerate(task.series)]
+    known = [x for x in stamps if x is not None]
+    times: dict[str, Any] = {}
+    if task.timelines is not None and len(known) == len(stamps):
+        line = task.timelines[0]
+        times = {"stamps": np.stack(known), "zone": line.zone, "time": line.column}
     return Forecast(
         series=task.series_names,
         targets=tuple(task.names[n] for n in task.targets),
         levels=(None,) if loop else task.levels,
         values=np.stack(made),
         sequence=task.settings.sequence,
+        **times,
         notes=(*task.notes, *(_loop_notes(task) if loop else ())),
     )
 
 
 def _loop_notes(task: "Series") -> Iterator[str]:
     """What a closed loop assumes, in sentences."""
-    steady = [
-        name
-        for n, name in enumerate([*task.names, *task.columns.words])
-        if n not in task.targets and name not in (*task.columns.known, *task.columns.static)
-    ]
+    for note in steady_columns(task):
+        yield f"after the last row {note}"
     far = "1 step" if task.horizon == 1 else f"{task.horizon} steps"
-    if steady:
-        stay = "stays at its" if len(steady) == 1 else "stay at their"
-        yield f"after the last row {', '.join(steady[:20])} {stay} last value"
     if len(task.levels) > 1:
         yield f"past the horizon of {far} there is one path, without an interval"
+
+
+def steady_columns(task: "Series") -> list[str]:
+    """Which columns stay at their last value in a closed loop, in words; empty if none does."""
+    names = [name for n, name in enumerate(task.names) if n not in task.targets]
+    others = {*task.columns.known, *task.columns.static}
+    steady = [name for name in [*names, *task.columns.words] if name not in others]
+    stay = "stays at its" if len(steady) == 1 else "stay at their"
+    return [f"{', '.join(steady[:20])} {stay} last value"] if steady else []
 
 
 def forecasts_at_each(

@@ -101,7 +101,7 @@ class Forecast:
                 "columns": self.columns,
                 "forecast": self._wide[n].tolist(),
                 "text": "\n".join(lines[begin if n else 0 : begin + steps]),
-                **({} if self.stamps is None else {self.time: times}),
+                **({} if self.stamps is None else {"times": times}),
                 **({"notes": [*self.notes]} if self.notes and not n else {}),
             }
 

@@ -13,6 +13,7 @@ from ...data.artefact_checks import kept_texts
 from ...data.frames import is_frame
 from ...data.scaling import POLICIES, Scaler
 from ...data.splits import PARTS, divided, shares
+from ...data.times import DUPLICATES, GAPS
 from ...errors import BadInput
 from ...settings import setting, shown
 from ..applying import ApplyOptions, outputs_on
@@ -29,6 +30,7 @@ from .from_files import in_words, names_in, table_of_file
 from .hindcasts import Levels, hindcasts, naive_scales
 from .quantiles import answers_from_json, fit_quantiles, levels_of
 from .series_table import given_series, text_columns
+from .series_times import calendar_after, calendar_of, check_time, stamps_after
 from .sparklines import sparklines
 
 COVERAGE = 0.8  # of conformal intervals, like that of the quantiles 0.1 and 0.9
@@ -81,6 +83,12 @@ class Series(Streamed, FileTask, AnsweringTask):
         words: str | None = setting(
             None, "columns of words, read as one-hot vectors, a,b", read=names_in
         )
+        time: str | None = setting(None, "column of dates or times (found by itself)")
+        gaps: str = setting("keep", "what to do where rows are missing in time", among=GAPS)
+        duplicates: str = setting(
+            "refuse", "what to do about several rows of one time", among=DUPLICATES
+        )
+        calendar: bool = setting(False, "read the hour, the weekday and the season of the time too")
         kind: str | None = setting(
             None, "learn the target of the same step, not the next ones (forecast)", among=KINDS
         )
@@ -148,7 +156,6 @@ class Series(Streamed, FileTask, AnsweringTask):
         self.carry, self.washout, self.horizon = chosen.carry, chosen.washout, chosen.horizon
         self.quantiles = None if chosen.quantiles is None else levels_of(chosen.quantiles)
         data = given_series(xs, ys, names, targets, chosen, kept)
-        series_data.check_values(data, chosen.missing)
         forecasts = self.horizon > 1 or not (targets is chosen.season is self.quantiles is None)
         if ys is not None and (forecasts or data.roles.known):
             raise BadInput(
@@ -159,11 +166,12 @@ class Series(Streamed, FileTask, AnsweringTask):
         self.names = data.roles.numbers
         cuts = [divided(end, split, "steps") for end in data.ends]
         train = [cut["train"] for cut in cuts]
-        self.columns = fit_columns(
-            kept, data, train, chosen.scale, self.horizon if self.forecasts else 0
-        )
+        self.timelines = data.timelines
+        names, days = calendar_of(self.timelines if chosen.calendar else None, data.xs)
+        ahead = self.horizon if self.forecasts else 0
+        self.columns = fit_columns(kept, data, train, chosen.scale, ahead, names)
         self.scaler, self.inputs = self.columns.scaler, self.columns.inputs
-        whole = [self.columns.matrix(*pair) for pair in zip(data.xs, data.cells, strict=True)]
+        whole = [*map(self.columns.matrix, data.xs, days, data.cells)]
         self.series = [x[:end] for x, end in zip(whole, data.ends, strict=True)]
         self.future = [x[end:] for x, end in zip(whole, data.ends, strict=True)]
         self.notes = (*data.notes, *self.columns.strange(np.concatenate(data.cells)))
@@ -299,10 +307,32 @@ class Series(Streamed, FileTask, AnsweringTask):
             of = f" of series {shown(self.series_names[number])}" if len(self.series) > 1 else ""
             raise BadInput(
                 f"the next {steps} values of {', '.join(known[:20])}{of} are needed, because they "
-                f"are known ahead; {self.source} {len(future)} rows after the last of "
+                f"are known ahead; {self.where} has {len(future)} rows after the last of "
                 f"{', '.join(self.names[n] for n in self.targets[:20])}"
             )
-        return future
+        return self.rows_after(number, len(self.series[number]), steps + self.horizon)
+
+    def rows_after(self, number: int, begin: int, steps: int) -> np.ndarray:
+        """The rows of a series from a step on and those after it, of the calendar at least `steps`.
+
+        They are what a forecast from there may know: of all other columns it must not read them.
+        """
+        rows = np.concatenate([self.series[number][begin:], self.future[number]])
+        more = steps - len(rows)
+        if not self.columns.calendar or more <= 0 or self.timelines is None:
+            return rows
+        end = len(self.series[number]) + len(self.future[number])
+        place = slice(len(self.names), len(self.names) + len(self.columns.calendar))
+        last = rows[-1:] if len(rows) else self.series[number][-1:]
+        later = np.repeat(last, more, axis=0)
+        later[:, place] = calendar_after(self.timelines[number], end, more)
+        return np.concatenate([rows, later])
+
+    def stamps_from(self, number: int, begin: int, count: int) -> np.ndarray | None:
+        """The times of some steps of a series, and of those after it; `None` if it has none."""
+        if self.timelines is None:
+            return None
+        return stamps_after(self.timelines[number], begin, count)
 
     def baselines(self) -> dict[str, float]:
         return super().baselines() | self.yardsticks("valid")
@@ -335,6 +365,7 @@ class Series(Streamed, FileTask, AnsweringTask):
             "scaler": self.scaler.as_json(),
             "answers": self.answers.as_json(),
             **self.columns.as_json(),
+            **({} if self.timelines is None else {"time": self.timelines[0].as_json()}),
             **({"naive_errors": self.naive_errors} if self.naive_errors else {}),
             **({} if self.calibration is None else {"conformal": self.calibration.as_json()}),
         }
@@ -342,6 +373,8 @@ class Series(Streamed, FileTask, AnsweringTask):
     @classmethod
     def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
         columns, answers = Columns.from_json(found), answers_from_json(found["answers"])
+        if "time" in found:
+            check_time(found["time"])
         if found["targets"] is not None:
             targets = kept_texts(found["targets"], "targets")
             if not {*targets} <= {*columns.names}:

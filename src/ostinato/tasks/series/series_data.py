@@ -10,6 +10,7 @@ import numpy as np
 
 from ...data.scaling import check_complete
 from ...data.table import first_twice
+from ...data.times import Timeline
 from ...errors import BadInput
 from ...settings import shown
 from ..target_codec import TargetCodec, checked_answers, fit_answers, labels_of
@@ -69,6 +70,7 @@ class SeriesData:
         ends: the steps of each series. The rows after them are the future, in which only what is
             known ahead counts.
         ys: what goes with each step, or `None` to forecast.
+        timelines: when the rows of each series were; `None` if nothing says so.
         notes: what was done to the data, in sentences.
     """
 
@@ -78,10 +80,13 @@ class SeriesData:
     ids: tuple[str | int, ...]
     ends: list[int]
     ys: Any = None
+    timelines: list[Timeline] | None = None
     notes: tuple[str, ...] = ()
 
 
-def data_of_arrays(xs: Any, ys: Any, names: Sequence[str] | None, roles: Roles) -> SeriesData:
+def data_of_arrays(
+    xs: Any, ys: Any, names: Sequence[str] | None, roles: Roles, missing: str
+) -> SeriesData:
     """Series that are given as arrays, whose columns are called 1, 2, 3 unless they have names."""
     xs = as_series(xs)
     width = xs[0].shape[1]
@@ -96,7 +101,9 @@ def data_of_arrays(xs: Any, ys: Any, names: Sequence[str] | None, roles: Roles) 
             where = partial("series {}, step {}".format, n)
             check_constant(x[:, named.index(name)], where, name)
     cells = [np.zeros((len(x), 0), object) for x in xs]
-    return SeriesData(xs, cells, roles, tuple(range(len(xs))), ends_of(xs, roles), ys)
+    data = SeriesData(xs, cells, roles, tuple(range(len(xs))), ends_of(xs, roles), ys)
+    check_values(data, missing)
+    return data
 
 
 def ends_of(xs: list[np.ndarray], roles: Roles) -> list[int]:

@@ -1,8 +1,8 @@
 """A table as one or several series: which rows belong together, and what its columns are for."""
 
-import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -10,20 +10,21 @@ import numpy as np
 
 from ...data import Table
 from ...data.frames import is_frame, table_of_frame
-from ...data.table import missing_cells
-from ...data.times import check_order
+from ...data.table import is_time, missing_cells
 from ...errors import BadInput
 from ...settings import shown
 from .from_files import check_cells, chosen_columns, each, groups_of, names_in, targets_of
 from .series_data import Roles, SeriesData, check_constant, data_of_arrays, ends_of
+from .series_times import rows_in_order, time_columns
 
 OF_FORECASTS = {"horizon": 1, "quantiles": None, "season": None, "known": None, "conformal": False}
+OF_TABLES = ("sequence", "columns", "ignore", "words", "time", "calendar")
 
 
 def text_columns(settings: Any, target: Sequence[str]) -> list[str]:
     """The columns of a table that are to be kept as text."""
     labels = target if settings.kind == "classification" else ()
-    roles = [settings.words, settings.known, settings.static]
+    roles = [settings.words, settings.known, settings.static, settings.time]
     sequence = [settings.sequence] if settings.sequence else []
     return [*dict.fromkeys([*labels, *sequence, *(n for x in roles for n in names_in(x))])]
 
@@ -44,13 +45,14 @@ def given_series(
         if ys is not None or names is not None:
             raise BadInput("a table has its own names and targets; leave out ys and names")
         return data_of_table(xs, settings, target, kept)
-    if kept.get("roles", {}).get("words"):
-        raise BadInput("this run reads columns of words; give a table")
-    for name in () if kept else ("sequence", "columns", "ignore", "words"):
-        if getattr(settings, name) is not None:
+    if kept.get("roles", {}).get("words") or (settings.calendar and kept):
+        raise BadInput("this run reads words or the calendar, which arrays have not; give a table")
+    for name in () if kept else OF_TABLES:
+        if getattr(settings, name):
             raise BadInput(f"{name} names columns of a table; leave it out for arrays")
     known, static = names_in(settings.known), names_in(settings.static)
-    return data_of_arrays(xs, ys, names, Roles([], targets, known=known, static=static))
+    roles = Roles([], targets, known=known, static=static)
+    return data_of_arrays(xs, ys, names, roles, settings.missing)
 
 
 def data_of_table(
@@ -71,28 +73,49 @@ def data_of_table(
         for name, value in OF_FORECASTS.items():
             if getattr(settings, name) != value:
                 raise BadInput(f"{name} is of forecasts; leave it out with kind {kind}")
-    roles = _roles(table, settings, target, kept)
     groups = groups_of(table, settings.sequence)
-    values, cells = table.matrix(roles.numbers), _cells(table, roles.words)
     ids: list[Any] = [0]
     if settings.sequence is not None:
         ids = [str(table.texts[settings.sequence][group[0]]) for group in groups]
+    roles = _roles(table, settings, target, kept, [])
+    without = [*target, *roles.words, *roles.known, *roles.static, *names_in(settings.sequence)]
+    needed = any(name in table.faults and is_time(name) for name in roles.numbers)
+    needed = needed or any(name in table.times for name in roles.numbers)
+    rows = rows_in_order(table, groups, settings, without, kept, needed)
+    table, groups = rows.table, [*rows.groups]
+    times = time_columns(table, settings, rows.timeline)
+    roles = _roles(table, settings, target, kept, times)
+    values, cells = table.matrix([*roles.numbers]), _cells(table, roles.words)
     ends = ends_of(each(values, groups), roles)
     columns = dict(zip([*roles.numbers, *roles.words], [*values.T, *cells.T], strict=True))
-    _check_values(table, columns, roles.known, groups, ends, settings.missing)
-    check_order(table, groups, target)
+    _check_values(table, columns, roles.known, groups, ends, settings.missing, rows.put_in)
     for name, group in itertools.product(roles.static, groups):
         check_constant(columns[name][group], partial(_where, table, group), name)
-    rows = None if kind is None else targets_of(table, target, kind, settings.missing)
-    ys = None if rows is None else each(rows, groups)
-    data = SeriesData(each(values, groups), each(cells, groups), roles, tuple(ids), ends, ys)
+    ys = None
+    if kind is not None:
+        missing = "mask" if rows.put_in.any() else settings.missing
+        ys = each(targets_of(table, target, kind, missing), groups)
+    line = rows.timeline
+    data = SeriesData(
+        each(values, groups),
+        each(cells, groups),
+        roles,
+        tuple(ids),
+        ends,
+        ys,
+        None if line is None else [replace(line, stamps=line.stamps[group]) for group in groups],
+        rows.notes,
+    )
     return _without_empty(data, table)
 
 
-def _roles(table: Table, settings: Any, target: list[str], kept: Mapping[str, Any]) -> Roles:
+def _roles(
+    table: Table, settings: Any, target: list[str], kept: Mapping[str, Any], times: list[str]
+) -> Roles:
     """What the columns of a table are for, by the settings or what a trained model keeps.
 
-    Columns that are known ahead or static and have no numbers are columns of words.
+    The columns `times` are left out. Columns that are known ahead or static and have no numbers are
+    columns of words.
     """
     known, static = names_in(settings.known), names_in(settings.static)
     words, ignored = names_in(settings.words), names_in(settings.ignore)
@@ -102,7 +125,7 @@ def _roles(table: Table, settings: Any, target: list[str], kept: Mapping[str, An
     words += [n for n in [*known, *static] if n in table.faults and not table.faults[n].numbers]
     words = [*dict.fromkeys(words)]
     without = [settings.sequence] if settings.sequence else []
-    without += words if settings.kind is None else [*words, *target]
+    without += [*times, *words, *([] if settings.kind is None else target)]
     numbers = chosen_columns(table, settings, without)
     numbers += [n for n in [*known, *static] if n not in {*numbers, *words}]
     if kept:
@@ -130,8 +153,10 @@ def _without_empty(data: SeriesData, table: Table) -> SeriesData:
     some: dict[str, Any] = {
         name: [getattr(data, name)[n] for n in there] for name in ("xs", "cells", "ids", "ends")
     }
+    if data.timelines is not None:
+        some["timelines"] = [data.timelines[n] for n in there]
     some |= {"ids": tuple(some["ids"]), "notes": (*data.notes, note)}
-    return dataclasses.replace(data, **some)
+    return replace(data, **some)
 
 
 def _cells(table: Table, words: Sequence[str]) -> np.ndarray:
@@ -157,12 +182,15 @@ def _check_values(
     groups: list[np.ndarray],
     ends: list[int],
     missing: str,
+    put_in: np.ndarray,
 ) -> None:
-    """Refuse missing values, but not after the end of a series of what is not known ahead."""
+    """Refuse missing values, but not in rows `put_in`, nor after the end of a series of what is not
+    known ahead."""
     later = np.zeros(table.rows, bool)
     for group, end in zip(groups, ends, strict=True):
         later[group[end:]] = True
     values = [np.where(x == "", np.nan, 0.0) if x.dtype == object else x for x in columns.values()]
     unknown = np.array([name not in known for name in columns])
-    every = np.where(later[:, None] & unknown, 0.0, np.stack(values, axis=1))
+    allowed = put_in[:, None] | (later[:, None] & unknown)
+    every = np.where(allowed, 0.0, np.stack(values, axis=1))
     check_cells(table, every, [*columns], missing)

@@ -71,7 +71,7 @@ def test_refuses(count, words):
         origins_of(none, 1)
 
 
-@pytest.mark.parametrize("words", ["", "ets,", "ets,ets", "arima", ["naive"], "ETS"])
+@pytest.mark.parametrize("words", ["", "ets,", "ets,ets", "arima", ["naive"], "ETS", 3, [None]])
 def test_unknown_yardsticks(words):
     with pytest.raises(BadInput, match="yardsticks"):
         checked_names(words)

@@ -196,6 +196,8 @@ class Series(Streamed, FileTask, AnsweringTask):
         if "conformal" in kept:
             sizes = self.horizon, len(self.targets)
             self.calibration = Conformal.from_json(kept["conformal"], *sizes, self.quantiles)
+        elif kept and chosen.conformal:
+            self.notes += ("intervals are not calibrated yet, because training has not ended",)
 
     def _check_conformal(self, new: bool) -> None:
         """Refuse a calibration that has no sense or, of a new run, too few targets for it."""

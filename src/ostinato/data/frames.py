@@ -33,22 +33,6 @@ def is_frame(x: Any) -> bool:
     return hasattr(x, "__arrow_c_stream__") and not isinstance(x, type)
 
 
-def listed(x: Any) -> Any:
-    """The cells of a single column, such as a pandas Series, as a list; all else as it is.
-
-    Example:
-        >>> import pandas
-        >>> listed(pandas.Series(["a", "b"])), listed(("a",))
-        (['a', 'b'], ('a',))
-    """
-    return arrow_of_frame(x).column(0).to_pylist() if is_frame(x) and is_column(x) else x
-
-
-def is_column(frame: Any) -> bool:
-    """Whether a data frame is a single column, such as a pandas Series."""
-    return hasattr(frame, "to_frame") and not hasattr(frame, "columns")
-
-
 def table_of_frame(frame: Any, text: tuple[str, ...] = ()) -> Table:
     """The columns of a data frame.
 
@@ -76,7 +60,8 @@ def arrow_of_frame(frame: Any) -> Any:
     except ImportError:
         raise NeedsExtra("reading a data frame", "pyarrow", "tables") from None
     try:
-        return pyarrow.table(frame.to_frame() if is_column(frame) else frame)
+        column = hasattr(frame, "to_frame") and not hasattr(frame, "columns")
+        return pyarrow.table(frame.to_frame() if column else frame)
     except (ArithmeticError, LookupError, TypeError, ValueError, pyarrow.ArrowException) as error:
         words = "; ".join(map(str, error.args)).strip() or type(error).__name__
         raise BadInput(f"{SOURCE} cannot be read: {words.splitlines()[0]:.300}") from None

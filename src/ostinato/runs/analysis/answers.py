@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
 import numpy as np
 
 from ...cells import Model
-from ...data.frames import listed
 from ...errors import BadInput
 from ...progress import Report, silent
 from ...settings import shown
@@ -222,7 +221,7 @@ def _in_memory(name: str, given: Any) -> Any:
     """What is given in memory or as a `Path`; a text alone could be either, so it is refused."""
     if given is None or isinstance(given, str | bytes):
         raise BadInput(f"{name} must be a list, or the Path of a file; got {shown(given)}")
-    return listed(given)
+    return given
 
 
 def _each_step(answer: dict[str, Any], read: Any) -> Any:

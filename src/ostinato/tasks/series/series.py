@@ -147,10 +147,13 @@ class Series(Streamed, FileTask, AnsweringTask):
                 `season`, `conformal`, `coverage`, `kind`, `length` (50 steps by default), `split`,
                 `carry`, `washout`, `scale` and `missing`; see `Settings`.
         """
+        source = "the table" if is_frame(xs) and source == "the series" else source
         super().__init__(source=source, **given)
         if targets is not None and is_frame(xs):
-            named = [targets] if isinstance(targets, str) else targets
-            self.settings = dataclasses.replace(self.settings, target=in_words(named, "targets"))
+            named = in_words([targets] if isinstance(targets, str) else targets, "targets")
+            if not names_in(named):
+                raise BadInput("targets is empty; name a column to predict, or leave targets out")
+            self.settings = dataclasses.replace(self.settings, target=named)
         chosen, split, kept = self.settings, shares(self.settings.split), artefacts or {}
         self.length = 50 if chosen.length is None else chosen.length
         self.carry, self.washout, self.horizon = chosen.carry, chosen.washout, chosen.horizon

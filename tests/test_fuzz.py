@@ -52,7 +52,7 @@ PLANTED = {
     "header lines": ("tables", "ostinato.tasks.text.labelled.check_columns", lambda *_: None),
     "the token": ("visitors", "ostinato.studio.guard.Guard._has_cookie", lambda *_: True),
     "the deadline": ("visitors", "ostinato.studio.server._impatient", lambda: "h11"),
-    "the folder": ("visitors", "ostinato.studio.folder.Folder._inside", lambda f, n: f.path / n),
+    "the folder": ("visitors", "ostinato.studio.folder.inside", lambda folder, name: folder / name),
 }
 
 

@@ -21,8 +21,11 @@ from .ready import content
 from .values import text
 
 PAGES = ("/", "/run", "/compare", "/start", "/claims", "/inside", "/play", "/nothing")
-ASKED = ("runs", "run", "chart", "compare", "job", "events")  # what needs no other process
-CHANGING = ("start", "stop", "resume", "verify", "inside", "play")
+ASKED = (  # what needs no other process
+    *("runs", "run", "chart", "compare", "job", "events", "pages", "trash", "files", "preview"),
+)
+QUICK = ("start", "stop", "resume", "label", "move", "restore")
+CHANGING = (*QUICK, "delete", "verify", "inside", "play")
 STATIC = ("dom.js", "plotly.min.js", "look.js", "../app.py", "%2e%2e/app.py", "x" * 3000, "")
 RUN = {  # as much of a run as these requests look at
     "config.json": '{"task": {"name": "adding"}, "cell": {"name": "lstm"}}',
@@ -40,7 +43,8 @@ class Server(NamedTuple):
     Attributes:
         port: where it listens.
         token: without which nothing is answered.
-        folder: with the runs; beside it is `outside`, with a file that holds `SECRET`.
+        folder: with the runs; beside it is `outside`, with a file that holds `SECRET`, and one
+            that is called so.
     """
 
     port: int
@@ -68,6 +72,7 @@ def _server(scratch: Path) -> Server:
         for name, words in RUN.items():
             (run / name).write_text(words)
     (top / "outside" / "secret.txt").write_text(SECRET)
+    (top / "outside" / SECRET).touch()
     (top / "outside" / "config.json").write_text(RUN["config.json"].replace("adding", SECRET))
     (folder / "link").symlink_to(top / "outside")
     (folder / "secret.txt").symlink_to(top / "outside" / "secret.txt")
@@ -229,11 +234,16 @@ def _request(chance: random.Random, server: Server) -> tuple[str, str, bytes]:
         return method, f"/static/{chance.choice(STATIC)}", body
     if kind == "asked":
         what = chance.choice(ASKED)
-        key = "run" if what == "compare" else "name"
+        keys = {"compare": "run", "files": "folder", "preview": "file"}
+        key = keys.get(what, "name")
         more = f"&chart={_name(chance)}&from={_name(chance)}&to=5&after={_name(chance)}"
-        return "GET", f"/api/{what}?{key}={_name(chance, bad=what == 'events')}{more}", body
+        return (
+            "GET",
+            f"/api/{what}?{key}={_name(chance, bad=what in ('events', 'preview'))}{more}",
+            body,
+        )
     if kind == "changing":
-        return "POST", f"/api/{chance.choice(CHANGING[:3])}", _body(chance)
+        return "POST", f"/api/{chance.choice(QUICK)}", _body(chance)
     target = chance.choice(
         ("//", "/../", "/api/", "/api/runs/..", "/%00", "/" + "a" * 9000, "/\xe9")
     )
@@ -271,6 +281,10 @@ def _body(chance: random.Random) -> bytes:
             {"a": {}},
         )
     )
+    wrong = ("..", "../x", "good", "good/x", ".trash/x", "/x", "link/x", "", "\0", "x" * 999, 3, [])
+    sent |= {"to": chance.choice(wrong), "kept": chance.choice((*wrong, "../good", "x/good"))}
+    labels = (None, [], "x", {"tags": 3}, {"title": "x" * 999}, {"a": 1}, {"archived": "yes"})
+    sent["labels"] = chance.choice(labels)
     whole = json.dumps(sent).encode()
     return chance.choice(
         (whole, whole, whole, deep, b'{"name": ' + deep, b"", b"{}", b"[]", b"nothing", b"\xff\xfe",

@@ -110,7 +110,7 @@ def test_sample_with_alternatives(run):
 
 def test_a_task_without_text():
     task = TASKS["xor"](length=5)
-    for ask in (lambda: task.passage("valid"), lambda: task.passage_of("text", {})):
+    for ask in (lambda: task.passage("valid"), lambda: task.passage_of("text", None, None)):
         with pytest.raises(BadInput, match="the task xor reads no text"):
             ask()
 

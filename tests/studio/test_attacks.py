@@ -14,7 +14,8 @@ import uvicorn
 
 from ostinato.cli import studio as command
 from ostinato.errors import BadInput
-from ostinato.studio import guard, server
+from ostinato.studio import browse, guard, server
+from ostinato.studio.browse import Files, NoFile
 from ostinato.studio.folder import Folder, NoRun
 from ostinato.studio.server import is_local, serve
 from studio.serving import START, a_log, served, train_event, write_run
@@ -126,7 +127,7 @@ def test_no_page_lets_others_in(studio):
     [
         *("..", "../outside/secret", "good/..", "good/../../outside/secret", "/etc", "good\0"),
         *("link", "./good", "good/", "%2e%2e/outside/secret", "deep", "nothing", "x" * 300, ""),
-        *("....//outside//secret", "{outside}/secret", "x" * 2000),
+        *("....//outside//secret", "{outside}/secret", "{outside}/../runs/good", "x" * 2000),
     ],
 )
 def test_no_name_leads_out_of_the_folder(studio, name):
@@ -139,6 +140,88 @@ def test_no_name_leads_out_of_the_folder(studio, name):
     assert job == {"job": None, "there": False}
     with pytest.raises(NoRun):
         Folder(studio.folder).find(name)
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A folder with all that must not be shown, beside a table that may."""
+    root = tmp_path / "root"
+    (root / "tables" / "deep").mkdir(parents=True)
+    (root / ".hidden").mkdir()
+    (tmp_path / "rooted").mkdir()  # its name begins like that of the folder
+    for name in ("root/tables/a.csv", "root/.hidden/a.csv", "root/.a.csv", "rooted/a.csv"):
+        (tmp_path / name).write_text("x\n1\n")
+    (root / "tables" / "link.csv").symlink_to(tmp_path / "rooted" / "a.csv")
+    (root / "links").symlink_to(tmp_path / "rooted")
+    (root / "loop").symlink_to(root)
+    os.mkfifo(root / "pipe.csv")
+    (root / os.fsdecode(b"\xff.csv")).write_text("x\n1\n")
+    (root / "-x.csv").write_text("x\n1\n")
+    return Files(root)
+
+
+OUTSIDE = [
+    *("..", "../rooted", "../rooted/a.csv", "tables/..", "tables/../../rooted/a.csv", "./tables"),
+    *("tables/", "tables//deep", "/etc", "/etc/passwd", "{root}/tables", "~", "tables\\.."),
+    *("links", "links/a.csv", "loop", "loop/tables", "tables/link.csv", ".hidden", ".hidden/a.csv"),
+    *(
+        ".a.csv",
+        "a\0b",
+        "%2e%2e",
+        "..%2frooted",
+        "nothing",
+        "x" * 300,
+        "x" * 2000,
+        "tables/a.csv/x",
+    ),
+    *("\ud800", "pipe.csv", "tables/deep/../a.csv", "....//rooted", "file:///etc/passwd", " ", "*"),
+]
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_no_file_is_shown_from_elsewhere(files, name):
+    name = name.format(root=files.path)
+    for asked in (files.listing, files.find):
+        with pytest.raises(NoFile) as caught:
+            asked(name)
+        assert "\n" not in str(caught.value) and len(str(caught.value)) < 260
+
+
+def test_a_folder_shows_plain_files_and_folders(files):
+    found = files.listing("")
+    assert found["folders"] == ["tables"] and [x["name"] for x in found["files"]] == ["-x.csv"]
+    assert not found["files"][0]["given"].startswith("-")
+    found = files.listing("tables")
+    assert found["folders"] == ["deep"] and [x["name"] for x in found["files"]] == ["a.csv"]
+    assert files.find("tables/a.csv").read_text() == "x\n1\n"
+    assert files.listing("tables", "A.C")["files"] and not files.listing("tables", "b")["files"]
+    with pytest.raises(NoFile):
+        files.find("tables")  # a folder is no file
+    with pytest.raises(NoFile):
+        files.listing("tables/a.csv")
+
+
+def test_a_huge_folder_is_answered_in_part(files, monkeypatch):
+    for number in range(400):
+        (files.path / "tables" / "deep" / f"{number:03}.csv").touch()
+    found = files.listing("tables/deep")
+    assert len(found["files"]) == 300 and found["left_out"] == 100 and not found["more"]
+    assert [x["name"] for x in files.listing("tables/deep", "399")["files"]] == ["399.csv"]
+    monkeypatch.setattr(browse, "SCANNED", 50)
+    found = files.listing("tables/deep")
+    assert len(found["files"]) == 50 and found["more"]
+
+
+def test_files_are_asked_for_through_the_guard(studio):
+    for path in ("/api/files", "/api/files?folder=", "/api/preview?file=good/config.json"):
+        assert studio.ask(path, Cookie=None)[0] == 403
+        assert studio.ask(path, Host="evil.example")[0] == 403
+    status, _, body = studio.ask("/api/files?folder=good")
+    shown = json.loads(body)
+    assert status == 200 and {x["name"] for x in shown["files"]} >= {"config.json"}
+    for query in ("files?folder=..", "files?folder=link", "preview", "preview?file=../outside"):
+        status, _, body = studio.ask(f"/api/{query}")
+        assert status == 404 and "there is no" in json.loads(body)["error"], query
 
 
 def test_no_file_but_our_own_is_served(studio):

@@ -271,9 +271,29 @@ def test_play_shows_forecasts_heads_and_attention_on_any_screen(tmp_path):
 @pytest.mark.slow
 def test_a_run_is_started_from_the_form_and_claims_are_checked(tmp_path):
     (tmp_path / "runs").mkdir()
-    with served(tmp_path / "runs") as studio, browsing(studio) as page:
+    (tmp_path / "tables").mkdir()
+    days = "".join(f"2024-01-{day:02},Ulm,{day % 7}\n" for day in range(1, 32))
+    (tmp_path / "tables" / "sales.csv").write_text(f"date,<b>store,sales\n{days}")
+    given = ("--data", str(tmp_path))
+    with served(tmp_path / "runs", *given) as studio, browsing(studio) as page:
         page.open(studio.page("start"))
-        page.wait("document.querySelector('#task')", 120)
+        page.wait("document.querySelector('#choose')", 120)
+        page.click("#choose")
+        page.wait("document.querySelector('[data-folder=tables]')")
+        page.click("[data-folder=tables]")
+        page.wait("document.querySelector('[data-file=\"sales.csv\"]')")
+        page.click("[data-file='sales.csv']")
+        page.wait("document.querySelectorAll('.column').length === 3", 60)
+        assert page.run("task.value") == "series" and "words" in page.text(".column:nth-child(2)")
+        page.click("[data-column=sales] [data-role=target]")
+        page.click(".column:nth-child(2) [data-role=sequence]")
+        file = tmp_path / "tables" / "sales.csv"
+        words = f"ostinato train {file} --task series --target sales --sequence '<b>store'"
+        assert page.text("#line") == words and page.run(UNLABELLED) == []
+        page.size(400)
+        assert page.run("document.documentElement.scrollWidth") <= 400
+        page.open(studio.page("start"))
+        page.wait("document.querySelector('#choose')", 120)
         page.run("task.value = 'adding'; task.dispatchEvent(new Event('change'))")
         page.type("[name=units]", "8")
         page.type("[name=steps]", "30")

@@ -15,6 +15,7 @@ from ..progress import Report, each
 from ..runs import Run, open_run
 from ..runs.analysis import evaluation
 from ..tasks import Task
+from ..tasks.confusion import Confusion, confusion
 from ..tasks.metrics import perplexity
 from ..tasks.series.backtest import backtest as run_backtest
 from ..tasks.series.hindcasts import hindcasts
@@ -150,6 +151,7 @@ def _measured(
     ]
     values = evaluation.all_metrics(run, network, task, part, report, len(predicted))
     value = values.pop(task.metric.name)
+    found = confusion(network, task, part)
     return {
         "metric": task.metric.name,
         "value": _finite(value),
@@ -158,6 +160,7 @@ def _measured(
         "yardsticks": task.yardsticks(part),
         "metrics": {name: _or_none(value) for name, value in values.items()},
         "predicted": sum(predicted),
+        **({} if found is None else {"confusion": found.as_json()}),
     }
 
 
@@ -259,6 +262,9 @@ def _show(result: dict) -> None:
         if then["left_out"]:
             few = ", ".join(map(str, then["left_out"][:ROWS]))
             lines.append(f"left out, because too short for so many origins: series {few}")
+    if classes := result.get("confusion"):
+        counts = np.array(classes["counts"])
+        lines += Confusion(tuple(classes["classes"]), counts).lines()
     for line in lines:
         print(line)
 

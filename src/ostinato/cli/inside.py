@@ -56,8 +56,10 @@ def inside(
 ) -> None:
     """Look at a trained network from inside, while it reads a text.
 
-    Without options, the text is coloured by surprise: how little the network expected what came.
-    Pieces are characters, bytes or words, counted from 0. A found unit is chosen on the first half
+    Without options, the text is coloured by surprise: how little the network expected what came,
+    the tag of a word, the label of a text if it ended there, or the next symbol of a translation
+    (typed as a source, or as source<TAB>target). Pieces are characters, bytes or words, counted
+    from 0. A found unit is chosen on the first half
     of the text and scored on the second; beside it is what chance would reach.
 
     Examples:
@@ -76,6 +78,7 @@ def inside(
                 raise BadInput(f"{name} is a piece from 0 to {size - 1}, got {place}")
         answers: dict[str, Any] = {"run": str(run), "step": looked.step, "text": looked.where}
         answers["pieces_read"] = size
+        answers["about"], answers["notes"] = looked.passage.about, looked.notes()
         if find is not None:
             answers["find"] = looked.find(find, top)
             unit = unit or answers["find"]["units"][0]["unit"]
@@ -93,6 +96,8 @@ def inside(
 
 def _show(console: Console, looked: Inside, answers: dict[str, Any], top: int) -> None:
     console.print(f"{looked.where}, with the weights of step {looked.step:,}", soft_wrap=True)
+    for note in answers["notes"]:
+        console.print(f"note: {note}", soft_wrap=True)
     if answers["pieces"]:
         _show_text(console, answers)
     if "find" in answers:
@@ -107,20 +112,21 @@ def _show(console: Console, looked: Inside, answers: dict[str, Any], top: int) -
 
 def _show_text(console: Console, answers: dict[str, Any]) -> None:
     pieces, unit = answers["pieces"], answers.get("unit")
-    if unit is None:
-        values = [piece["surprise"] or 0.0 for piece in pieces]
-        title = "surprise: the darker, the less expected"
-    else:
-        values = unit["values"]
-        title = f"{unit['name']}: red is positive, blue is negative"
+    told = [piece["surprise"] for piece in pieces if piece["surprise"] is not None]
+    values = [piece["surprise"] or 0.0 for piece in pieces] if unit is None else unit["values"]
     largest = max(map(abs, values)) or 1.0
-    unit_of = "bits" if unit is None else "at most"
-    console.print(Text(f"{title} ({unit_of} {largest:.3g})", style="bold"))
+    if unit is not None:
+        title = f"{unit['name']}: red is positive, blue is negative (at most {largest:.3g})"
+    elif told or not pieces[-1]["expected"]:
+        about = f" at {answers['about']}" if answers["about"] else ""
+        title = f"surprise{about}: the darker, the less expected (bits {largest:.3g})"
+    else:
+        title = f"expected at the last piece: {_listed(pieces[-1]['expected'])}"
+    console.print(Text(title, style="bold"))
     words = Text()
     for piece, value in zip(pieces, values, strict=True):
         words.append(_visible(piece["piece"]), _colour(value / largest))
     console.print(words, soft_wrap=True)
-    told = [piece["surprise"] for piece in pieces if piece["surprise"] is not None]
     if told:
         console.print(f"mean surprise {sum(told) / len(told):.3f} bits", soft_wrap=True)
 
@@ -150,7 +156,7 @@ def _show_found(console: Console, search: dict[str, Any]) -> None:
 
 def _show_at(console: Console, place: dict[str, Any], unit: str, top: int) -> None:
     reach = place["reach"]
-    expected = ", ".join(f"{_quoted(name)} {p:.1%}" for name, p in place["expected"])
+    expected = _listed(place["expected"])
     surprise = "" if place["surprise"] is None else f", surprise {place['surprise']:.2f} bits"
     console.print(
         Text(f"{unit} {place['at']}, {_quoted(place['piece'])}{surprise}; expected {expected}"),
@@ -192,6 +198,11 @@ def _visible(text: str) -> str:
     return "".join(
         c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text
     )
+
+
+def _listed(expected: list[list[Any]]) -> str:
+    """Outputs with their probabilities."""
+    return ", ".join(f"{_quoted(name)} {p:.1%}" for name, p in expected)
 
 
 def _quoted(text: str) -> str:

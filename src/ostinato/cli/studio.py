@@ -16,8 +16,19 @@ from .arguments import path
 
 def studio(
     folder: Annotated[
-        Path, Argument(help="where the runs are, in all folders below too", parser=path)
-    ] = Path("runs"),
+        Path | None,
+        Argument(
+            help="where the runs are, in all folders below too", parser=path, show_default="runs"
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        Option(
+            help="where the files are that the page lets you choose from",
+            parser=path,
+            show_default="FOLDER, or the current folder without one",
+        ),
+    ] = None,
     port: Annotated[int, Option(help="the port; 0 for any that is free", min=0, max=65535)] = PORT,
     host: Annotated[
         str, Option(help="the address to listen on; by default only this machine can reach it")
@@ -32,10 +43,12 @@ def studio(
 
     Examples:
         ostinato studio
-        ostinato studio experiments --port 7000 --open
+        ostinato studio experiments --data ~/tables --open
     """
-    if not folder.is_dir():
-        raise BadInput(f"there is no folder {folder}")
+    for given in (folder, data):
+        if given is not None and not given.is_dir():
+            raise BadInput(f"there is no folder {given}")
+    runs, files = folder or Path("runs"), data or folder or Path()
 
     with ExitStack() as until_the_end:
 
@@ -46,7 +59,7 @@ def studio(
 
                 webbrowser.open(until_the_end.enter_context(leading_to(address)))
 
-        serve(folder, host=host, port=port, opened=opened)
+        serve(runs, data=files, host=host, port=port, opened=opened)
     sys.stdout.flush()
 
 

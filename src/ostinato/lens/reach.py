@@ -67,6 +67,8 @@ def reach(
         raise BadInput(f"the text has the pieces 0 to {size - 1}; there is no {at}")
     if window < 1:
         raise BadInput(f"the window must be at least 1, got {window}")
+    if not passage.judged:
+        raise BadInput("of several labels at once there is no one loss to follow")
     network = eqx.nn.inference_mode(network)
     batch, places, step = passage.window(at, window)
     state: Any = None

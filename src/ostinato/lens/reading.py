@@ -31,7 +31,8 @@ class Reading(NamedTuple):
         expected: `(pieces, top)`, the most probable outputs, the most probable first; -1 where
             nothing was expected.
         probabilities: of these, `(pieces, top)`.
-        values: `(pieces, units)`, all states side by side, after each piece was read.
+        values: `(pieces, units)`, all states side by side, after each piece was read; 0 for one
+            that is not read, as the end of what a decoder writes.
         groups: where the states of each name are in `values`.
     """
 
@@ -72,7 +73,7 @@ def read(network: Model, passage: Passage, top: int = 5, report: Report = silent
         True
     """
     network, size = eqx.nn.inference_mode(network), len(passage.pieces)
-    top = min(top, network.outputs)
+    top = min(top, network.outputs) if passage.judged else 0
     surprise = np.full(size, np.nan)
     expected, probabilities = np.full((size, top), -1), np.zeros((size, top))
     values, groups = np.empty((size, 0), np.float32), dict[str, slice]()
@@ -92,7 +93,7 @@ def read(network: Model, passage: Passage, top: int = 5, report: Report = silent
         if not groups:
             ends = [0, *accumulate(x.shape[-1] for x in watched.values())]
             groups = {name: slice(*cut) for name, cut in zip(watched, pairwise(ends), strict=True)}
-            values = np.empty((size, _checked(size, ends[-1])), np.float32)
+            values = np.zeros((size, _checked(size, ends[-1])), np.float32)
         for name, x in watched.items():
             _put(values[:, groups[name]], places, np.asarray(x))
     if not np.all(np.isfinite(probabilities)):
@@ -139,7 +140,7 @@ def read_gates(network: Model, passage: Passage) -> dict[str, np.ndarray]:
     for values, places in passage.over(run):
         for name, x in values.items():
             if name not in gates:
-                gates[name] = np.empty((size, x.shape[-1]), np.float32)
+                gates[name] = np.zeros((size, x.shape[-1]), np.float32)
             _put(gates[name], places, np.asarray(x))
     return gates
 

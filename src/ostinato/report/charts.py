@@ -274,12 +274,15 @@ class Weights(Chart):
     Attributes:
         pixels: whether it is a picture from black to white, in which `None` is a gap and
             neighbours have the same name.
+        x_title, y_title: what columns and rows are.
     """
 
     columns: list[str]
     rows: list[str]
     values: list[list[Any]]
     pixels: bool = False
+    x_title: str = ""
+    y_title: str = ""
 
     def drawing(self) -> Drawing:
         values: list[list[float | None]] = [[*row] for row in self.values]
@@ -298,8 +301,8 @@ class Weights(Chart):
             height = 110 + 750 * len(self.rows) // len(self.columns)
         ticks = middle_ticks if self.pixels else partial(named_ticks, most=NAMED)
         return Drawing(
-            x=Axis(title="", ticks=ticks(self.columns), tilted=not self.pixels),
-            y=Axis(title="", ticks=ticks(self.rows), down=True),
+            x=Axis(title=self.x_title, ticks=ticks(self.columns), tilted=not self.pixels),
+            y=Axis(title=self.y_title, ticks=ticks(self.rows), down=True),
             cells=[cells],
             height=height,
         )

@@ -28,6 +28,7 @@ from ..lens.part_names import weight_name
 from ..names import plain_name, state_name
 from ..reservoir.sparse import BlockSparse
 from ..runs.loop.probe import Lens
+from ..tasks.confusion import confusion
 from ..tasks.task import Picture
 from ..through_time import unroll
 from .charts import Bars, Chart, Heat, Lines, Plane, Series, Weights, numbers
@@ -37,6 +38,7 @@ from .training_charts import LAG, weights_of
 
 CHARACTERS = 1500  # of a text whose activations are shown
 UNITS = 256  # that are shown
+CLASSES = 40  # that are shown of many
 DENSE_UP_TO = 1000  # units up to which all eigenvalues of a reservoir are computed
 FADED = 0.01
 TITLE = 80  # characters of an answer above its picture
@@ -250,6 +252,37 @@ def looks(subject: Subject) -> list[Chart]:
     pictures = subject.task.pictures(subject.whole)
     measured = f" Drawn {weights_of(subject.step)}."
     return [weights(picture, f"looks-{n}", measured) for n, picture in enumerate(pictures, 1)]
+
+
+def confusions(subject: Subject) -> list[Chart]:
+    """Which class is taken for which in the validation part, if the task has classes."""
+    found = confusion(subject.whole, subject.task, "valid")
+    if found is None or not found.counts.any():
+        return []
+    # Of many classes, those with the most errors.
+    errors = found.counts.sum(1) + found.counts.sum(0) - 2 * np.diag(found.counts)
+    some = np.sort(np.argsort(-errors, kind="stable")[:CLASSES])
+    shares = found.counts / np.maximum(found.counts.sum(1, keepdims=True), 1)
+    names = [found.classes[n] for n in some]
+    worst = ", ".join(f"{a} for {b} ({n:,})" for b, a, n in found.largest(3))
+    few = f"The {CLASSES} of {len(found.classes)} classes with the most errors. "
+    return [
+        Weights(
+            name="confusion",
+            title="What is taken for what",
+            caption=(
+                f"{few if len(found.classes) > CLASSES else ''}Each row is a class that is right "
+                "in the validation part, each column what the network says; a row adds up to 1, "
+                "and what is right lies on the diagonal. "
+                + (f"Most often it says {worst}." if worst else "Nothing is confused.")
+            ),
+            columns=names,
+            rows=names,
+            values=shares[np.ix_(some, some)].tolist(),
+            x_title="said",
+            y_title="right",
+        )
+    ]
 
 
 def weights(picture: Picture, name: str, measured: str = "") -> Chart:

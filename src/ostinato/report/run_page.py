@@ -18,6 +18,7 @@ from ..tasks import Task
 from ..wiring import Network
 from .coverage_charts import trust
 from .network_charts import (
+    confusions,
     gates,
     gradient_now,
     gradient_profiles,
@@ -163,6 +164,7 @@ def pictures_of(subject: Subject) -> list[Section]:
         inside.append(units_over_time(subject))
     seen = [*looks(subject), *heads_and_memory(subject)]
     sections = [
+        Section("What is taken for what", confusions(subject)),
         Section(subject.task.pictured, seen),
         Section("Inside the network", inside),
     ]

@@ -22,6 +22,7 @@ from ..files import is_locked, next_folder
 from ..runs.folder.digest import Digest
 from . import tidying
 from .actions import Jobs, check_plain
+from .browse import Files
 from .folder import Digests, Folder, NoRun
 from .follow import Follower
 from .views import chart_view, compare_view, has_checkpoint, pages_of, run_view
@@ -47,10 +48,11 @@ class Studio:
 
     Args:
         path: the folder with the runs.
+        data: the folder whose files can be chosen; that of the runs if it is not given.
     """
 
-    def __init__(self, path: Path):
-        self.folder = Folder(path)
+    def __init__(self, path: Path, data: Path | None = None):
+        self.folder, self.files = Folder(path), Files(path if data is None else data)
         self.digests, self.follower = Digests(), Follower()
         self.jobs = Jobs(self.folder)
         self.measuring, self.claiming, self.looking = Worker(), Worker(), Worker()
@@ -75,6 +77,8 @@ class Studio:
             "pictures": self.pictures,
             "trash": self.trash,
             "pages": self.pages,
+            "files": self.list_files,
+            "preview": self.preview,
         }
         routes += [Route(f"/api/{name}", as_json(call)) for name, call in asked.items()]
         changing: dict[str, Callable] = {
@@ -220,6 +224,17 @@ class Studio:
 
     async def form(self, request: Request) -> Any:
         return await self._known("form", self.measuring, do="form")
+
+    async def list_files(self, request: Request) -> Any:
+        """The data files of a folder; see `browse`."""
+        folder, match = (request.query_params.get(key, "") for key in ("folder", "match"))
+        return await asyncio.to_thread(self.files.listing, folder, match)
+
+    async def preview(self, request: Request) -> Any:
+        """The beginning of a data file; see `preview`."""
+        path = self.files.find(request.query_params.get("file", ""))
+        shown = await self.measuring.ask(60.0, do="preview", path=str(path))
+        return shown | {"given": self.files.given(path)}
 
     async def claims(self, request: Request) -> Any:
         claims = await self._known("claims", self.claiming, do="claims")

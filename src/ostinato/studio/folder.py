@@ -76,11 +76,8 @@ class Folder:
                 if len(rows) >= MAX:
                     break
                 name = "." if path == self.path else path.relative_to(self.path).as_posix()
-                try:
-                    name.encode()
-                except UnicodeEncodeError:
-                    continue  # a name that no page can show
-                rows[name] = self._row(name, path)
+                if is_text(name):
+                    rows[name] = self._row(name, path)
             self._known = rows
             return [_with_state(row, self.path / name) for name, (_, row, _) in rows.items()]
 
@@ -92,7 +89,7 @@ class Folder:
 
     def find(self, name: str) -> Path:
         """The run folder of a name; `NoRun` if there is none, or if it is elsewhere."""
-        path = self._inside(name)
+        path = inside(self.path, name)
         if path is None or not any(_is_file(path / x) for x in (CONFIG, MODEL, LOG)):
             raise NoRun(f"there is no run {name:.200}")
         return path
@@ -107,7 +104,7 @@ class Folder:
 
     def text(self, name: str) -> str:
         """The text of a file below the folder, which is read whole if it is not too long."""
-        path = self._inside(name)
+        path = inside(self.path, name)
         if path is None or not _is_file(path):
             raise BadInput(f"there is no file {name:.200} below the folder of the studio")
         if path.lstat().st_size > LARGEST:
@@ -116,15 +113,6 @@ class Folder:
             return read_regular(path, LARGEST, links=False).decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise BadInput(f"{name:.200} is not UTF-8: byte {error.start} is wrong") from None
-
-    def _inside(self, name: str) -> Path | None:
-        """The path of a name; `None` if it is spelled oddly, or leads elsewhere."""
-        if "\0" in name or len(name) > 1000 or Path(name).as_posix() != name:
-            return None
-        path = self.path / name
-        real = os.path.realpath(path)
-        inside = real == str(self.path) or real.startswith(str(self.path).rstrip(os.sep) + os.sep)
-        return path if inside and str(path) == real else None  # without `..`, and without links
 
     def new(self, name: str) -> Path:
         """The folder of a run to come, below that of the studio."""
@@ -150,6 +138,26 @@ class Folder:
             return known, row, log
         row = dataclasses.replace(_read(name, path, log), labels=Labels.read(path))
         return mark, row, log
+
+
+def inside(folder: Path, name: str) -> Path | None:
+    """The path of a name in a folder; `None` if it is spelled oddly, or leads elsewhere."""
+    plain = "\0" not in name and len(name) <= 1000 and not os.path.isabs(name) and is_text(name)
+    if not plain or Path(name).as_posix() != name:
+        return None
+    path = folder / name
+    real = os.path.realpath(path)
+    below = real == str(folder) or real.startswith(str(folder).rstrip(os.sep) + os.sep)
+    return path if below and str(path) == real else None  # without `..`, and without links
+
+
+def is_text(name: str) -> bool:
+    """Whether a page can show a name: one of other bytes than UTF-8 cannot be sent to it."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_file(path: Path) -> bool:

@@ -31,6 +31,7 @@ def is_local(host: str) -> bool:
 def serve(
     folder: str | Path,
     *,
+    data: str | Path | None = None,
     host: str = "127.0.0.1",
     port: int = PORT,
     opened: Callable[[str], None] | None = None,
@@ -39,6 +40,7 @@ def serve(
 
     Args:
         folder: where the runs are, in all folders below too.
+        data: where the files are that a page may choose from; by default where the runs are.
         host: the address to listen on.
         port: 0 for any that is free.
         opened: called with the address as soon as it answers. The address has the token, without
@@ -62,7 +64,8 @@ def serve(
             RuntimeWarning,
             stacklevel=2,
         )
-    guard = Guard(Studio(Path(folder)).app(), hosts, port)
+    studio = Studio(Path(folder), None if data is None else Path(data))
+    guard = Guard(studio.app(), hosts, port)
     config = uvicorn.Config(
         guard,
         http=_impatient(),

@@ -26,7 +26,15 @@ from ..runs.folder.listing import RunRecord
 from .folder import Row
 
 TOGETHER = 12  # runs on one chart
-READ_TEXT = ("text", "tag")  # the tasks that can be looked at from inside: those with a passage
+READ_TEXT = (
+    "text",
+    "tag",
+    "classify",
+    "translate",
+    "dialogue",
+    "execute",
+    "addition",
+)  # the tasks that can be looked at from inside: those with a passage
 
 
 def course_of(digest: Digest) -> Course:

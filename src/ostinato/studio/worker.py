@@ -8,9 +8,11 @@ the other is quick.
 
 import contextlib
 import dataclasses
+import inspect
 import io
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -31,23 +33,79 @@ from ..runs.config.members import REGISTRIES
 from ..runs.config.sections import ROLES, SHARED, USUAL
 from ..runs.folder.log import finite
 from ..settings import settings_of
+from .preview import preview
 from .views import as_json
 
 KEPT = 3  # texts
 READ = 20_000  # pieces of a text that are read
 PAGE = 2000  # pieces that are shown at a time
 LONGEST = 2000  # symbols that are sampled
+# What a form shows at once: these, and of a task all but the seldom ones.
+OFTEN = ("units", "layers", "budget", "rate", "clip", "batch", "steps", "epochs", "seed", "lens")
+SELDOM = (
+    *(
+        "columns",
+        "split",
+        "carry",
+        "washout",
+        "scale",
+        "missing",
+        "encoding",
+        "separator",
+        "unknown",
+    ),
+    *("sampling", "sampling_steps", "smoothing", "tied", "reverse", "min_count", "freeze_vectors"),
+    *("vectors", "target_vectors", "valid", "test", "valid_source", "valid_target"),
+    *("test_source", "test_target", "longest", "coverage", "gaps", "duplicates"),
+)
+PATHS = (
+    *("file", "source", "target", "valid", "test", "valid_source", "valid_target"),
+    *("test_source", "test_target", "vectors", "target_vectors"),
+)
 
 _kept: dict[tuple, Inside] = {}
 
 
 def form(request: dict) -> Any:
-    """All members with their settings, as on the command line."""
+    """All members with a sentence and their settings, as on the command line."""
+    return {
+        "roles": [
+            {
+                "section": section,
+                "usual": USUAL[section],
+                "members": {name: _about(section, kind) for name, kind in REGISTRIES[role].items()},
+            }
+            for section, role in ROLES.items()
+        ],
+        "shared": {section: _fields(section, kind) for section, kind in SHARED.items()},
+    }
 
-    def fields(kind: Any) -> list[dict]:
-        return [
+
+def _about(section: str, kind: Any) -> dict[str, Any]:
+    """A member: what it is in a sentence, its settings, and of a task its recipe."""
+    words = " ".join((inspect.getdoc(kind) or "").partition("\n\n")[0].split())
+    recipe = dict(kind.recipe) if section == "task" else {}
+    return {"words": words, "fields": _fields(section, kind.Settings), "recipe": recipe}
+
+
+def _fields(section: str, kind: Any) -> list[dict[str, Any]]:
+    """Settings for a form: which of them matter most, which are files, and which name columns.
+
+    A setting that names columns says so in its help: "columns to leave out, a,b,c", or "column"
+    where it is one. So a new one is offered beside the columns of a table by itself.
+    """
+    known = settings_of(kind)
+    of_table = section == "task" and "file" in known
+    fields = []
+    for one in known.values():
+        naming = re.match(r"columns?\b", one.help) if of_table and one.type is str else None
+        columns = naming[0] if naming else None
+        fields.append(
             {
                 "name": one.name,
+                "often": one.name in OFTEN or (section == "task" and one.name not in SELDOM),
+                "path": section == "task" and one.name in PATHS and not columns,
+                "columns": columns,
                 "type": one.type.__name__,
                 "default": list(one.default) if isinstance(one.default, tuple) else one.default,
                 "help": one.help,
@@ -55,21 +113,13 @@ def form(request: dict) -> Any:
                 "most": one.max,
                 "among": one.among,
             }
-            for one in settings_of(kind).values()
-        ]
+        )
+    return fields
 
-    return {
-        "roles": [
-            {
-                "section": section,
-                "usual": USUAL[section],
-                "members": {name: fields(kind.Settings) for name, kind in REGISTRIES[role].items()},
-            }
-            for section, role in ROLES.items()
-        ],
-        "shared": {section: fields(kind) for section, kind in SHARED.items()},
-        "recipes": [name for name, kind in REGISTRIES["task"].items() if kind.recipe],
-    }
+
+def look_at_file(request: dict) -> Any:
+    """The beginning of a data file; see `preview`."""
+    return preview(Path(request["path"]))
 
 
 def check(request: dict) -> Any:
@@ -291,6 +341,7 @@ def pictures(request: dict) -> Any:
 
 DO: dict[str, Callable[[dict], Any]] = {
     "form": form,
+    "preview": look_at_file,
     "check": check,
     "findings": findings,
     "claims": claims,

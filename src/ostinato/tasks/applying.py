@@ -14,6 +14,7 @@ import jax
 from ..cells import Model
 from ..data import Batch
 from ..data.lines import count_lines, given_lines
+from ..data.text_table import TABLES, read_text_table, suffix_of, texts_in
 from ..data.vocabulary import checked_texts
 from ..errors import BadInput
 from ..progress import Report, silent
@@ -131,6 +132,20 @@ class ApplyOptions:
         if self.in_memory:
             return iter(checked_texts(self.given, "the lines"))
         return given_lines(None if self.given is None else Path(self.given))
+
+    def of_column(self, name: str | None, encoding: str = "utf-8") -> "ApplyOptions":
+        """The same on the texts of a column, if the input is a table and the run learned from one.
+
+        Args:
+            name: the column; `None` if the run did not learn from a table.
+            encoding: of the file.
+        """
+        table = not self.in_memory and suffix_of(str(self.given)) in TABLES
+        if name is None or not table:
+            return self
+        (cells,), places, _ = read_text_table(str(self.given), [name], encoding)
+        texts = texts_in(cells, places, str(self.given), "the text")
+        return dataclasses.replace(self, given=texts)
 
     @property
     def line_count(self) -> int | None:

@@ -117,6 +117,7 @@ class Task(abc.ABC):
         predicts_next: whether the targets are later inputs, which a network must not see.
         readout_bias: whether readouts have a bias, unless the cell says otherwise.
         pictured: what `pictures` show, as the heading of a report.
+        classes: what each output stands for, if an answer is one of them; see `confusion`.
         model: the kind of model that the task needs and its numbers, as JSON; `None` for a plain
             `Network`. See `runs/network/models.py`.
         recipe: settings of a network and a learner that learn the task, by name. A configuration
@@ -144,6 +145,7 @@ class Task(abc.ABC):
     predicts_next: bool = False
     readout_bias: bool = True
     pictured: str = "Where the network looks"
+    classes: tuple[str, ...] | None = None
     model: Mapping[str, Any] | None = None
     recipe: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     notes: tuple[str, ...] = ()
@@ -240,12 +242,13 @@ class Task(abc.ABC):
         raise BadInput(f"the task {self.name} reads no text to look at")
 
     @classmethod
-    def passage_of(cls, text: str, artefacts: Mapping[str, Any]) -> "Passage":
+    def passage_of(cls, text: str, network: Model, how: ApplyOptions) -> "Passage":
         """The same for a text that somebody typed.
 
         Args:
             text: one or more lines.
-            artefacts: those of the run.
+            network: the trained network.
+            how: what the run keeps of its task.
         """
         raise BadInput(f"the task {cls.name} reads no text to look at")
 

@@ -17,6 +17,7 @@ from ...lens.reach import WINDOW, reach
 from ...lens.reading import APART, Reading, read, read_gates, similar_states
 from ...progress import Report, silent
 from ...settings import checked_int
+from ...tasks.applying import ApplyOptions
 from ...tasks.text.passages import Passage
 from ..build import build_network
 from ..folder.run import Run, checked_run
@@ -72,6 +73,10 @@ class Inside:
         self.report(0, None, "reading the gates")
         with self.run.precision():
             return read_gates(self.network, self.passage)
+
+    def notes(self) -> list[str]:
+        """What to know about what is shown, in sentences."""
+        return self.passage.notes(self.run.config.network.bidirectional)
 
     def units(self) -> dict[str, int]:
         """The number of units of each state, by name."""
@@ -210,7 +215,8 @@ def look_inside(
     """Look at a run's network from inside.
 
     Args:
-        run: a run on a text, or on tagged sentences, with a checkpoint.
+        run: a run that reads texts, with a checkpoint: on a text, or one that tags, labels or
+            translates.
         text: what the network reads; by default the validation part of its own data.
         file: a file to read instead.
         limit: how many pieces to read, at most.
@@ -223,7 +229,9 @@ def look_inside(
     limit, top = checked_int("the limit", limit), checked_int("top", top)
     with run.precision():
         if text is not None:
-            passage, where = run.config.task.kind.passage_of(text, run.artefacts), "the given text"
+            how = ApplyOptions(settings=run.config.task.settings, artefacts=run.artefacts)
+            kind, where = run.config.task.kind, "the given text"
+            passage = kind.passage_of(text, run.network(), how)
         elif file is not None:
             passage, where = run.task_on(file).passage("valid"), str(file)
         else:

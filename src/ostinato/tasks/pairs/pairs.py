@@ -26,7 +26,8 @@ from ..losses import CrossEntropy, SmoothedCrossEntropy
 from ..metrics import Accuracy, Bits, ExactMatch, Metric
 from ..task import Picture, hashed, random
 from ..text.ngrams import unigram_bits
-from .write_answers import where_it_looks, written
+from .pair_passage import PairPassage
+from .write_answers import coded_source, where_it_looks, written
 
 SIZES, STEPS = 8, 8  # at most so many padded sizes, which differ by at least so many symbols
 SHOWN, DRAWN = 4, 3  # answers in a preview, pictures in a report
@@ -247,6 +248,33 @@ class Pairs(Finite):
         if part in self._references:
             return [*self._references[part]]
         return [[self.targets.decode(target)] for target in self.parts[part][1]]
+
+    def passage(self, part: str) -> PairPassage:
+        sources, targets = self.parts[part]
+        if not sources:
+            raise BadInput(f"{self.where}: the part {part} has no pairs to look at")
+        texts = [self.sources.decode(x[-2::-1] if self.reverse else x) for x in sources]
+        return PairPassage(texts, sources, targets, self.targets)
+
+    @classmethod
+    def passage_of(cls, text: str, network: Any, how: ApplyOptions) -> PairPassage:
+        """Lines `source<TAB>target`; where there is no target, what the network writes itself."""
+        source, target = (Tokens.from_json(how.artefacts[side]) for side in ("source", "target"))
+        longest = tuple(how.artefacts["longest"])
+        lines = [line.split("\t") for line in text.splitlines() if line.strip()]
+        if not lines:
+            raise BadInput("there is no source; give at least one")
+        coded = [
+            coded_source(line[0], f"line {n}", source, longest[0], how.settings.reverse, False)
+            for n, line in enumerate(lines, 1)
+        ]
+        own = written(network, coded, target, how, longest)
+        right = [
+            np.array(target.encode(line[1])) if line[1:] else best[0].symbols
+            for line, best in zip(lines, own, strict=True)
+        ]
+        ended = [np.append(x[x != END], END).astype(np.int32) for x in right]
+        return PairPassage([line[0] for line in lines], coded, ended, target)
 
     # What is shown and kept
 

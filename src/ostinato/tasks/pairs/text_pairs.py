@@ -3,11 +3,12 @@
 import abc
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
 from ...data.files import whole_path
 from ...data.splits import PARTS, shares
+from ...data.text_table import counted
 from ...data.tokens import LEVELS, RESERVED, SUBWORDS, Tokens
 from ...settings import setting
 from ..applying import ApplyOptions
@@ -52,12 +53,28 @@ class PairedTexts(NamedTuple):
         where: where they are from, for messages.
         level: what a symbol is, unless the settings say so.
         generated: whether they are, so that the first metric is how many answers are right.
+        notes: what was done to read them, in sentences.
     """
 
     parts: dict[str, Part]
     where: str
     level: str
     generated: bool
+    notes: tuple[str, ...] = ()
+
+    def seen_before(self) -> Iterator[str]:
+        """A sentence about held-out pairs that are in the training part too."""
+        seen = {*zip(*_each_target(*self.parts["train"]), strict=True)}
+        held_out = [
+            (one, two)
+            for part in ("valid", "test")
+            for one, (two, *_) in zip(*self.parts[part], strict=True)
+        ]
+        if not self.generated and (count := sum(pair in seen for pair in held_out)):
+            yield (
+                f"{count:,} of {counted(len(held_out), 'held-out pair')} are in the training part "
+                "too, word for word"
+            )
 
 
 class TextPairs(Pairs, AnsweringTask):
@@ -101,7 +118,7 @@ class TextPairs(Pairs, AnsweringTask):
             read_start(path, one.level, one.tokens, RESERVED)
             for path, one in zip((settings.vectors, settings.target_vectors), known, strict=True)
         ]
-        return cls(
+        task = cls(
             parts,
             *known,
             references={part: texts.parts[part][1] for part in ("valid", "test")},
@@ -113,6 +130,8 @@ class TextPairs(Pairs, AnsweringTask):
             start=start,
             fixed=settings.freeze_vectors,
         )
+        task.notes = (*texts.notes, *texts.seen_before())
+        return task
 
     @classmethod
     def of_held_out(

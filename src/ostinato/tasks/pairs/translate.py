@@ -1,4 +1,4 @@
-"""Translate: learn to turn sentences into sentences, from two files of them."""
+"""Translate: learn to turn sentences into sentences, from a table or two files of them."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping
@@ -11,6 +11,7 @@ from ...data.files import whole_path
 from ...data.generated import draw_dates, draw_numbers, number_pair
 from ...data.lines import in_columns, read_pairs, read_table_of_pairs
 from ...data.splits import PARTS, part_at, shares
+from ...data.text_table import TABLES, counted, read_text_table, suffix_of, texts_in
 from ...errors import BadInput
 from ..applying import ApplyOptions
 from ..task import random
@@ -25,17 +26,25 @@ MADE = 2  # place in the random numbers of the seed
 
 
 class Translate(TextPairs):
-    """Translate sentences, one per line of two files; without files, numbers in words.
+    """Translate sentences, those of a table or of two files; without files, numbers in words.
 
-    A line of a target file may have several translations, with tabs between; see `TextPairs`.
+    A table has a column of sources and one of targets, which `source` and `target` name; without
+    names, its lines are `source<TAB>target`. Otherwise `source` and `target` are files with a
+    sentence per line. A line of a target file may have several translations, with tabs between, and
+    a target in JSON may be a list of them; see `TextPairs`.
 
     Shapes: those of `Pairs`.
     """
 
     @dataclasses.dataclass(frozen=True)
     class Settings(TextPairSettings):
-        source: str | None = of_files(None, "file of source sentences, one per line (.gz too)")
-        target: str | None = of_files(None, "columns to predict, a,b; translate: target sentences")
+        file: str | None = of_files(None, "a table of pairs (.tsv, .csv, .jsonl, .parquet)")
+        source: str | None = of_files(
+            None, "file of source sentences, one per line (.gz too), or their column in a table"
+        )
+        target: str | None = of_files(
+            None, "columns to predict, a,b; translate: target sentences, or their column"
+        )
         valid_source: str | None = of_files(None, "source sentences for validation")
         valid_target: str | None = of_files(None, "their translations")
         test_source: str | None = of_files(None, "source sentences for the test")
@@ -44,9 +53,14 @@ class Translate(TextPairs):
 
         def __post_init__(self) -> None:
             super().__post_init__()
+            columns = () if self.file is None else ("source", "target")
+            if self.file is not None:
+                object.__setattr__(self, "file", whole_path(self.file))
             for name in FILES:
-                if (file := getattr(self, name)) is not None:
+                if (file := getattr(self, name)) is not None and name not in columns:
                     object.__setattr__(self, name, whole_path(file, name))
+                    if self.file is not None:
+                        raise BadInput(f"{name} is a file; of a table, split makes the parts")
                 partner = _partner(name)
                 if file is not None and getattr(self, partner) is None:
                     raise BadInput(f"{name} needs {partner}: translation learns from pairs")
@@ -56,6 +70,10 @@ class Translate(TextPairs):
 
     @classmethod
     def texts_of(cls, settings: Any, seed: int) -> PairedTexts:
+        if settings.file is not None:
+            part, notes = _read_table(settings.file, settings)
+            parts = _divided({"train": part}, settings.split)
+            return PairedTexts(parts, settings.file, "subwords", False, notes)
         if settings.source is None:
             usual = "characters" if settings.pairs == "dates" else "words"
             where = f"the pairs of {settings.pairs}"
@@ -65,9 +83,13 @@ class Translate(TextPairs):
 
     @classmethod
     def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Translate":
-        """A file of `source<TAB>target` lines, or of several targets with tabs between."""
-        part = read_table_of_pairs(path, several=True)
-        return cls.of_held_out(part, str(path), settings, artefacts, settings.source is None)
+        """A table as that of the run; else lines `source<TAB>target`, with several targets too."""
+        in_table = settings.file is not None
+        part = (
+            _read_table(path, settings)[0] if in_table else read_table_of_pairs(path, several=True)
+        )
+        generated = settings.source is None and settings.file is None
+        return cls.of_held_out(part, str(path), settings, artefacts, generated)
 
     @classmethod
     def verb(cls, artefacts: Mapping[str, Any]) -> str:
@@ -75,6 +97,7 @@ class Translate(TextPairs):
 
     @classmethod
     def apply(cls, network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:
+        how = how.of_column(how.settings.source if how.settings.file else None)
         return answers(network, how) if how.rescore is None else rescored(network, how)
 
 
@@ -84,6 +107,24 @@ def _partner(name: str) -> str:
     return f"{head}_{swap[side]}" if head else swap[side]
 
 
+def _read_table(path: str | Path, settings: Any) -> tuple[Part, tuple[str, ...]]:
+    """The pairs of a table, and what was done to read them, in sentences."""
+    if settings.source is None:
+        if suffix_of(path) in TABLES and suffix_of(path) != ".tsv":
+            raise BadInput(f"{path}: name the columns of the pairs with --source and --target")
+        return read_table_of_pairs(path, several=True), ()
+    (one, two), places, notes = read_text_table(path, [settings.source, settings.target])
+    several = [some if isinstance(some, list) else [some] for some in two]
+    sources = texts_in(one, places, path, "the source")
+    for some, place in zip(several, places, strict=True):
+        texts_in(some or [""], [place] * max(len(some), 1), path, "the target")
+    every = [*sources, *(text for some in several for text in some)]
+    if spaced := sum(text != text.strip() for text in every):
+        notes = (*notes, f"spaces around {counted(spaced, 'text')} were left out")
+    stripped = [[text.strip() for text in some] for some in several]
+    return ([text.strip() for text in sources], stripped), notes
+
+
 def _read_translations(source: str, target: str) -> Part:
     one, two = read_pairs(source, target)
     return one, [in_columns(line) for line in two]
@@ -91,18 +132,23 @@ def _read_translations(source: str, target: str) -> Part:
 
 def _read_parts(settings: Any) -> dict[str, Part]:
     """The sources of each part with their translations."""
-    one, two = _read_translations(settings.source, settings.target)
-    found: dict[str, Part] = {"train": (one, two)}
+    found: dict[str, Part] = {"train": _read_translations(settings.source, settings.target)}
     for part in ("valid", "test"):
         source, target = (getattr(settings, f"{part}_{side}") for side in ("source", "target"))
         if source is not None:
             found[part] = _read_translations(source, target)
+    return _divided(found, settings.split)
+
+
+def _divided(found: dict[str, Part], split: str) -> dict[str, Part]:
+    """All three parts; those that are not there are taken from the training part."""
+    one, two = found["train"]
     missing = [part for part in ("valid", "test") if part not in found]
     if missing:
         # Pairs are held out at random, the same ones whatever the seed of the run.
-        train, valid, test = shares(settings.split)
-        split = train, valid * ("valid" in missing), test * ("test" in missing)
-        drawn = [part_at(x, split) for x in np.random.default_rng(0).random(len(one))]
+        train, valid, test = shares(split)
+        left = train, valid * ("valid" in missing), test * ("test" in missing)
+        drawn = [part_at(x, left) for x in np.random.default_rng(0).random(len(one))]
         for part in ("train", *missing):
             where = [n for n, other in enumerate(drawn) if other == part]
             found[part] = [one[n] for n in where], [two[n] for n in where]

@@ -155,6 +155,8 @@ class Arrays(Finite, FileTask, AnsweringTask):
         self.as_read = data  # before scaling
         self.data = dataclasses.replace(data, inputs=inputs, targets=targets, there=there)
         self.outputs, self.framing = self.answers.outputs, self.answers
+        if self.answers.kind == "classification":
+            self.classes = tuple(map(str, self.answers.classes or ()))
         self.varied = len(np.unique(data.lengths)) > 1
         self.length = self.longest = int(data.lengths.max())
         for part, which in self.parts.items():

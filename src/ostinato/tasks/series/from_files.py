@@ -40,7 +40,7 @@ def task_name_for(
         >>> task_name_for("walks.npz"), task_name_for("weather.csv"), task_name_for("book.txt")
         ('arrays', 'series', 'text')
     """
-    if str(path).lower().removesuffix(".gz").endswith(".conllu"):
+    if str(path).lower().removesuffix(".gz").endswith((".conllu", ".conll")):
         return "tag"
     suffix = Path(path).suffix.lower()
     if suffix == ".npz":

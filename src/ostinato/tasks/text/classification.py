@@ -1,8 +1,7 @@
 """A label, or several, for each text: the task, and how a trained network labels other texts."""
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,25 +11,23 @@ import numpy as np
 
 from ...cells import Model
 from ...data import Batch
-from ...data.artefact_checks import kept_whole
 from ...data.generated.texts import reviews
-from ...data.padding import columns, multiple_above
 from ...data.splits import shares
 from ...data.text_table import counted as number_of
 from ...data.vocabulary import checked_texts
 from ...data.words import Words
 from ...errors import BadInput
-from ...progress import Report, each, silent
 from ...settings import setting
-from ..applying import ApplyOptions, outputs_on
+from ..applying import ApplyOptions
 from ..file_task import FileTask, Reading, naming
 from ..metrics import counted, values_of
 from ..series.arrays import Arrays
 from ..series.sequences import sequences
 from ..start_vectors import VectorSettings, model_numbers, read_start
-from ..target_codec import TargetCodec, label_sets
+from ..target_codec import label_sets
 from ..task import Artefacts, random
-from .labelled import read_labelled
+from .labelled import LabelCode, read_labelled
+from .passages import LabelledPassage
 
 LEVELS = ("words", "characters")
 KINDS = ("classification", "multilabel")
@@ -38,8 +35,6 @@ RARE = 2  # a word or character that occurs less often is unknown
 EMBEDDING = 64  # of words; characters are one-hot vectors
 REVIEWS = 3000
 LANGUAGE = 4  # a place in the random numbers of the seed
-TOGETHER = 64
-ROUND = 16  # steps by which padded texts grow, so that there are few compilations
 
 
 class Classify(Arrays):
@@ -224,14 +219,33 @@ class Classify(Arrays):
             for label, true, text in zip(said, right, texts, strict=True)
         )
 
+    def passage(self, part: str) -> LabelledPassage:
+        which = self.parts[part]
+        right = self.data.targets[which] if self.classes is not None else None
+        code = LabelCode.from_json(self.artefacts())
+        return LabelledPassage(code, [self.texts[n] for n in which], right)
+
+    @classmethod
+    def passage_of(cls, text: str, network: Model, how: ApplyOptions) -> LabelledPassage:
+        texts = [line for line in text.splitlines() if line.strip()]
+        return LabelledPassage(LabelCode.from_json(how.artefacts), texts)
+
     @classmethod
     def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
-        """The label of each line, as `label<TAB>text`; several are joined by commas."""
+        """The label of each line, as `label<TAB>text`; several are joined by commas.
+
+        Of a table, the texts are in the column that the run learned from.
+        """
         code = LabelCode.from_json(how.artefacts)
+        how = how.of_column(how.settings.text, how.settings.encoding)
         every = code.apply(network, how.lines(), how.report, how.line_count)
         for text, outputs in every:
             (answer,) = code.answers.told(outputs[None], how.n_best)
-            yield {"source": text, **answer, "text": f"{answer['text']}\t{text}"}
+            yield {
+                "source": text,
+                **answer,
+                "text": f"{answer['text']}\t{' '.join(text.splitlines())}",
+            }
 
     def artefacts(self) -> dict[str, Any]:
         return {
@@ -267,63 +281,3 @@ class Classify(Arrays):
                 f"{count:,} of {number_of(len(held_out), 'held-out text')} are in the training "
                 "part too, word for word"
             )
-
-
-@dataclasses.dataclass(frozen=True)
-class LabelCode:
-    """What a network needs to read texts and to name its answers.
-
-    Attributes:
-        level: `"words"`, which are separated by spaces, or `"characters"`.
-        cut: how many words or characters are read of a text, or `None` for all.
-        words: the known words or characters.
-        answers: the labels.
-    """
-
-    level: str
-    cut: int | None
-    words: Words
-    answers: TargetCodec
-
-    @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> "LabelCode":
-        """From the artefacts of `Classify`."""
-        words, answers = Words.from_json(found["words"]), TargetCodec.from_json(found["answers"])
-        level, cut = found["level"], found["length"]
-        if level not in ("words", "characters") or answers.classes is None:
-            raise ValueError("its texts are not of words or characters, or have no classes")
-        if cut is not None:
-            kept_whole(cut, "length")
-        return cls(level, cut, words, answers)
-
-    def split(self, text: str) -> list[str]:
-        """The words or characters of a text that are read."""
-        return (text.split() if self.level == "words" else list(text))[: self.cut]
-
-    def outputs_of(self, network: Model, texts: Sequence[str]) -> np.ndarray:
-        """What the network says at the end of each text, `(M, outputs)`."""
-        symbols = [self.words.encode(self.split(text)) for text in texts]
-        inputs, lengths = columns(symbols, multiple_above(max(map(len, symbols)), ROUND))
-        batch = Batch(inputs, None, np.ones(inputs.shape, np.float32), lengths, first=None)
-        outputs = np.asarray(outputs_on(network, batch))
-        return outputs[lengths - 1, np.arange(len(texts))]
-
-    def apply(
-        self,
-        network: Model,
-        lines: Iterable[str],
-        report: Report = silent,
-        total: int | None = None,
-    ) -> Iterator[tuple[str, np.ndarray]]:
-        """Each line with what the network says at its end, `(outputs,)`.
-
-        `report` hears how many of `total` are done.
-        """
-        numbered = enumerate((line.strip() for line in lines), 1)
-        blocks = iter(lambda: list(islice(numbered, TOGETHER)), [])
-        for some in each(blocks, report, "labelling the lines", total, len):
-            for number, text in some:
-                if not text:
-                    raise BadInput(f"line {number} is empty; give a text on each line")
-            texts = [text for _, text in some]
-            yield from zip(texts, self.outputs_of(network, texts), strict=True)

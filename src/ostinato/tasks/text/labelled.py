@@ -1,16 +1,29 @@
-"""Texts with labels, from files: lines, tables, and a folder for each label."""
+"""Texts with labels: from files, as numbers, and labelled by a network."""
 
+import dataclasses
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from ...cells import Model
+from ...data import Batch
+from ...data.artefact_checks import kept_whole
 from ...data.lines import check_columns, labelled, read_utf8
+from ...data.padding import columns, multiple_above
 from ...data.reading import texts_of
 from ...data.text_table import counted, labels_in, read_text_table, texts_in
+from ...data.words import Words
 from ...errors import BadInput
-from ..target_codec import INVISIBLE
+from ...progress import Report, each, silent
+from ..applying import outputs_on
+from ..target_codec import INVISIBLE, TargetCodec
 
+TOGETHER = 64
+ROUND = 16  # steps by which padded texts grow, so that there are few compilations
 WHAT = "file of lines label<TAB>text"
 
 
@@ -112,3 +125,67 @@ def _invisible(texts: Sequence[str]) -> Iterator[str]:
     count = sum(INVISIBLE.search(text) is not None for text in texts)
     if count:
         yield f"{counted(count, 'text')} with invisible characters {_are(count)} read as written"
+
+
+@dataclasses.dataclass(frozen=True)
+class LabelCode:
+    """What a network needs to read texts and to name its answers.
+
+    Attributes:
+        level: `"words"`, which are separated by spaces, or `"characters"`.
+        cut: how many words or characters are read of a text, or `None` for all.
+        words: the known words or characters.
+        answers: the labels.
+    """
+
+    level: str
+    cut: int | None
+    words: Words
+    answers: TargetCodec
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> "LabelCode":
+        """From the artefacts of `Classify`."""
+        words, answers = Words.from_json(found["words"]), TargetCodec.from_json(found["answers"])
+        level, cut = found["level"], found["length"]
+        if level not in ("words", "characters") or answers.classes is None:
+            raise ValueError("its texts are not of words or characters, or have no classes")
+        if cut is not None:
+            kept_whole(cut, "length")
+        return cls(level, cut, words, answers)
+
+    def split(self, text: str) -> list[str]:
+        """The words or characters of a text that are read."""
+        return (text.split() if self.level == "words" else list(text))[: self.cut]
+
+    def outputs_of(self, network: Model, texts: Sequence[str]) -> np.ndarray:
+        """What the network says at the end of each text, `(M, outputs)`."""
+        batch = self.batch(texts)
+        outputs = np.asarray(outputs_on(network, batch))
+        return outputs[batch.lengths - 1, np.arange(len(texts))]
+
+    def batch(self, texts: Sequence[str]) -> Batch:
+        """Some texts as a batch without targets."""
+        symbols = [self.words.encode(self.split(text)) for text in texts]
+        inputs, lengths = columns(symbols, multiple_above(max(map(len, symbols)), ROUND))
+        return Batch(inputs, None, np.ones(inputs.shape, np.float32), lengths, first=None)
+
+    def apply(
+        self,
+        network: Model,
+        lines: Iterable[str],
+        report: Report = silent,
+        total: int | None = None,
+    ) -> Iterator[tuple[str, np.ndarray]]:
+        """Each line with what the network says at its end, `(outputs,)`.
+
+        `report` hears how many of `total` are done.
+        """
+        numbered = enumerate((line.strip() for line in lines), 1)
+        blocks = iter(lambda: list(islice(numbered, TOGETHER)), [])
+        for some in each(blocks, report, "labelling the lines", total, len):
+            for number, text in some:
+                if not text:
+                    raise BadInput(f"line {number} is empty; give a text on each line")
+            texts = [text for _, text in some]
+            yield from zip(texts, self.outputs_of(network, texts), strict=True)

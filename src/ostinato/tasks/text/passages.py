@@ -9,6 +9,7 @@ import numpy as np
 from ...data import Batch, Vocabulary
 from ...decoding.text import as_text
 from ...errors import BadInput
+from .labelled import LabelCode
 from .parallel_reading import side_by_side
 from .tagged import TOGETHER, TagCode
 
@@ -27,6 +28,8 @@ class Passage(abc.ABC):
         targets: `(pieces,)`, the output that each piece asks for; -1 if unknown.
         ahead: 1 if an output is about the next piece, 0 if it is about the same.
         unit: what a piece is, in words.
+        about: what an output says, in words, where it is not the next piece.
+        judged: whether outputs are of one thing among many, so that each has a probability.
     """
 
     pieces: list[str]
@@ -34,6 +37,8 @@ class Passage(abc.ABC):
     targets: np.ndarray
     ahead: int
     unit: str
+    about: str = ""
+    judged: bool = True
 
     @abc.abstractmethod
     def over(self, run: Run) -> Iterator[tuple[Any, np.ndarray]]:
@@ -68,6 +73,10 @@ class Passage(abc.ABC):
     def first(self, count: int) -> "Passage":
         """The passage up to so many pieces."""
         raise NotImplementedError
+
+    def notes(self, bidirectional: bool) -> list[str]:
+        """What to know about what such a network says at a piece, in sentences."""
+        return []
 
 
 class TextPassage(Passage):
@@ -123,7 +132,63 @@ class TextPassage(Passage):
             yield Batch(inputs, inputs, np.ones(inputs.shape, np.float32), first=start == 0)
 
 
-class TaggedPassage(Passage):
+class SeparatePassage(Passage):
+    """Sequences that a network reads each by itself.
+
+    Attributes:
+        ends: the number of pieces up to the end of each sequence.
+    """
+
+    ends: np.ndarray
+    ahead = 0
+
+    @abc.abstractmethod
+    def batch(self, start: int, stop: int) -> Batch:
+        """Some of the sequences, with their lengths."""
+
+    @abc.abstractmethod
+    def only(self, count: int) -> "SeparatePassage":
+        """The first `count` sequences."""
+
+    def first(self, count: int) -> "SeparatePassage":
+        """Whole sequences, at least one."""
+        return self.only(max(int(np.searchsorted(self.ends, count, side="right")), 1))
+
+    def over(self, run: Run) -> Iterator[tuple[Any, np.ndarray]]:
+        for start in range(0, len(self.ends), TOGETHER):
+            batch, places = self._part(start, start + TOGETHER)
+            yield run(batch, None)[0], places
+
+    def window(self, at: int, steps: int) -> tuple[Batch, np.ndarray, int]:
+        """The whole sequence, because a network may read it in both directions."""
+        which = int(np.searchsorted(self.ends, at, side="right"))
+        batch, places = self._part(which, which + 1)
+        asked = np.flatnonzero(places[:, 0] == at - self.ahead)
+        if at < self.ahead or not asked.size:
+            raise BadInput("nothing comes before the first piece, so nothing moved its loss")
+        return batch, places[: int(batch.lengths[0]), 0], int(asked[0])
+
+    def before(self, at: int) -> Iterator[Batch]:
+        return iter(())
+
+    def _part(self, start: int, stop: int) -> tuple[Batch, np.ndarray]:
+        """Some sequences, and the piece at each step; -1 in the padding."""
+        batch = self.batch(start, stop)
+        begins = np.concatenate([[0], self.ends])[start : min(stop, len(self.ends))]
+        times = np.arange(batch.steps)[:, None]
+        return batch, np.where(times < batch.lengths, begins + times, -1)
+
+
+def _lines(sequences: Sequence[Sequence[str]], joint: str) -> list[str]:
+    """The pieces of all sequences, each with what follows it: the joint, or a newline."""
+    return [
+        word + (joint if n + 1 < len(words) else "\n")
+        for words in sequences
+        for n, word in enumerate(words)
+    ]
+
+
+class TaggedPassage(SeparatePassage):
     """Sentences whose words a network tags; each is read by itself.
 
     Example:
@@ -134,7 +199,7 @@ class TaggedPassage(Passage):
         (['Cats ', 'sit\\n'], [0, -1])
     """
 
-    ahead, unit = 0, "word"
+    unit, about = "word", "its tag"
 
     def __init__(
         self,
@@ -151,41 +216,75 @@ class TaggedPassage(Passage):
         if not sentences:
             raise BadInput("there is no sentence; give at least one")
         self.code, self.sentences, self.names = code, sentences, code.tags
-        self.pieces = [
-            word + (" " if n + 1 < len(words) else "\n")
-            for words in sentences
-            for n, word in enumerate(words)
-        ]
+        self.pieces = _lines(sentences, " ")
         self.tags = tags
         known = {tag: n for n, tag in enumerate(code.tags)}
         said = ["_"] * len(self.pieces) if tags is None else [tag for some in tags for tag in some]
         self.targets = np.array([known.get(tag, UNKNOWN) for tag in said], np.int32)
         self.ends = np.cumsum([len(words) for words in sentences])
 
-    def first(self, count: int) -> "TaggedPassage":
-        """Whole sentences, at least one."""
-        some = max(int(np.searchsorted(self.ends, count, side="right")), 1)
-        tags = None if self.tags is None else self.tags[:some]
-        return TaggedPassage(self.code, self.sentences[:some], tags)
+    def only(self, count: int) -> "TaggedPassage":
+        tags = None if self.tags is None else self.tags[:count]
+        return TaggedPassage(self.code, self.sentences[:count], tags)
 
-    def over(self, run: Run) -> Iterator[tuple[Any, np.ndarray]]:
-        for start in range(0, len(self.sentences), TOGETHER):
-            batch, places = self._part(start, start + TOGETHER)
-            yield run(batch, None)[0], places
+    def batch(self, start: int, stop: int) -> Batch:
+        return self.code.batch(self.sentences[start:stop])
 
-    def window(self, at: int, steps: int) -> tuple[Batch, np.ndarray, int]:
-        """The whole sentence, because a network may read it in both directions."""
-        sentence = int(np.searchsorted(self.ends, at, side="right"))
-        batch, places = self._part(sentence, sentence + 1)
-        return batch, places[: int(batch.lengths[0]), 0], int(np.flatnonzero(places == at)[0])
 
-    def before(self, at: int) -> Iterator[Batch]:
-        return iter(())
+class LabelledPassage(SeparatePassage):
+    """Texts that a network labels. What it says at a piece is the label if the text ended there.
 
-    def _part(self, start: int, stop: int) -> tuple[Batch, np.ndarray]:
-        """Some sentences, and the piece at each step; -1 in the padding."""
-        some = self.sentences[start:stop]
-        batch = self.code.batch(some)
-        begins = self.ends[start:stop] - [len(words) for words in some]
-        times = np.arange(batch.steps)[:, None]
-        return batch, np.where(times < batch.lengths, begins + times, -1)
+    Of several labels at once nothing is said, because they are not one among many.
+
+    Example:
+        >>> from ostinato.tasks import Classify
+        >>> task = Classify(["it is good", "not good"] * 20, ["yes", "no"] * 20)
+        >>> passage = task.passage("test")
+        >>> passage.pieces[:2], passage.names[passage.targets[0]]
+        (['not ', 'good\\n'], 'no')
+    """
+
+    about = "the label, if the text ended there"
+
+    def __init__(
+        self,
+        code: LabelCode,
+        texts: Sequence[str],
+        labels: Sequence[int] | np.ndarray | None = None,
+    ):
+        """
+        Args:
+            code: of the trained network.
+            texts: what it reads, each by itself.
+            labels: the right ones, by number.
+        """
+        if not texts:
+            raise BadInput("there is no text; give at least one")
+        self.code, self.texts, self.labels = code, texts, labels
+        self.names = [str(name) for name in code.answers.classes or ()]
+        self.judged = code.answers.kind == "classification"
+        sequences = [code.split(text) for text in texts]
+        self.pieces = _lines(sequences, " " if code.level == "words" else "")
+        self.unit = code.level.removesuffix("s")
+        sizes = [len(some) for some in sequences]
+        right = [UNKNOWN] * len(texts) if labels is None else labels
+        self.targets = np.repeat(np.array(right, np.int32), sizes)
+        self.ends = np.cumsum(sizes)
+
+    def notes(self, bidirectional: bool) -> list[str]:
+        if not self.judged:
+            return ["several labels at once are not one among many, so nothing is a surprise"]
+        if not bidirectional:
+            return []
+        return [
+            "the network reads in both directions, so what it says at a piece knows all of the "
+            "text; its answer is that at the last piece"
+        ]
+
+    def only(self, count: int) -> "LabelledPassage":
+        labels = None if self.labels is None else self.labels[:count]
+        return LabelledPassage(self.code, self.texts[:count], labels)
+
+    def batch(self, start: int, stop: int) -> Batch:
+        batch = self.code.batch(self.texts[start:stop])
+        return batch._replace(targets=np.zeros(batch.inputs.shape, np.int32))

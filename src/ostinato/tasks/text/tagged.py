@@ -13,8 +13,11 @@ from ...data import Batch
 from ...data.artefact_checks import kept_texts
 from ...data.conllu import COLUMNS, Sentence, read_conllu, sentences
 from ...data.examples import Examples
+from ...data.lines import read_utf8
 from ...data.padding import columns, rounded
 from ...data.splits import PARTS, divided_at_random
+from ...data.tagged_text import TaggedText, as_text, form_of, in_columns, with_slashes
+from ...data.text_table import suffix_of
 from ...data.vocabulary import checked_texts
 from ...data.words import Spellings, Words
 from ...decoding.sampling import most_probable
@@ -26,6 +29,7 @@ TOGETHER = 64  # sentences that are tagged in one batch
 MAX_WORDS = 5000  # of a sentence
 Tagged = tuple[list[str], list[str]]  # words, and as many tags
 MISSING = "_"
+FORMS = ("conllu", "columns", "slashes")  # see `data.tagged_text`
 RARE_LETTER = 2  # a character that occurs less often is unknown
 
 
@@ -39,6 +43,7 @@ class TagCode:
         words, letters: the known words and characters.
         tags: by number.
         column: the column of CoNLL-U that holds the tags.
+        form: how tagged sentences are written, one of `FORMS`.
 
     Example:
         >>> from ostinato.tasks.text.tagged import TagCode
@@ -53,6 +58,7 @@ class TagCode:
     letters: Words
     tags: tuple[str, ...]
     column: str = "upos"
+    form: str = FORMS[0]
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -60,6 +66,7 @@ class TagCode:
             "letters": self.letters.as_json(),
             "tags": list(self.tags),
             "column": self.column,
+            **({} if self.form == FORMS[0] else {"form": self.form}),
         }
 
     @classmethod
@@ -70,7 +77,9 @@ class TagCode:
             column = kept["column"]
             if column not in COLUMNS:
                 raise ValueError("its column is not one of CoNLL-U")
-            return cls(words, letters, kept_texts(kept["tags"], "tags"), column)
+            if (form := kept.get("form", FORMS[0])) not in FORMS:
+                raise ValueError("its sentences are in no known form")
+            return cls(words, letters, kept_texts(kept["tags"], "tags"), column, form)
         except (KeyError, TypeError, ValueError):
             raise BadInput("this is not a run of the task tag: it has no words and tags") from None
 
@@ -105,10 +114,11 @@ class TagCode:
         report: Report = silent,
         total: int | None = None,
     ) -> Iterator[str]:
-        """Tag lines of CoNLL-U, or of plain sentences with spaces between the words.
+        """Tag lines of CoNLL-U, of a word each, or of sentences with spaces between the words.
 
-        Lines are CoNLL-U if the first one is a comment or has tabs. Of CoNLL-U, only the column
-        of the tags is changed.
+        Lines are CoNLL-U if the first one is a comment or has tabs; but if the network learned from
+        columns, others than ten of them are a word and what follows. Of CoNLL-U, only the column of
+        the tags is changed.
 
         Args:
             network: a trained `Tagger`.
@@ -118,9 +128,16 @@ class TagCode:
             total: how many there are, if that is known.
 
         Returns:
-            CoNLL-U, one sentence at a time.
+            One sentence at a time, in the form from which the network learned.
         """
-        yield from map(str, self.tagged(network, sentences_of(lines, where), report, total))
+        tagged = self.tagged(network, sentences_of(lines, where, self.form), report, total)
+        yield from map(self.written, tagged)
+
+    def written(self, sentence: Sentence) -> str:
+        """A tagged sentence in the form from which the network learned."""
+        if self.form == FORMS[0]:
+            return str(sentence)
+        return as_text(sentence.column("form"), sentence.column(self.column), self.form)
 
     def tagged(
         self,
@@ -139,15 +156,17 @@ class TagCode:
             report(some[-1].line, total, what)
 
 
-def sentences_of(lines: Iterable[str], where: str) -> Iterator[Sentence]:
-    """The sentences in lines of CoNLL-U or of plain words."""
+def sentences_of(lines: Iterable[str], where: str, form: str = FORMS[0]) -> Iterator[Sentence]:
+    """The sentences in lines of CoNLL-U, of plain words or, in the form columns, of a word each."""
     whole = (line if line.endswith("\n") else f"{line}\n" for line in lines)
     first = next(whole, None)
     if first is None:
         raise BadInput(f"{where} is empty; give CoNLL-U, or sentences, one per line")
     plain = "\t" not in first and not first.startswith("#")
     every = chain([first], whole)
-    for sentence in _plain(every, where) if plain else sentences(every, where):
+    in_lines = not plain and form == form_of([first]) == "columns"
+    read = _plain if plain else _word_by_word if in_lines else sentences
+    for sentence in read(every, where):
         _check_length(sentence, where)
         yield sentence
 
@@ -176,6 +195,19 @@ def _check_length(sentence: Sentence, where: str) -> None:
         )
 
 
+def _word_by_word(lines: Iterable[str], where: str) -> Iterator[Sentence]:
+    """Sentences of a word per line, the first of its columns, and a blank line after each."""
+    words: list[str] = []
+    for number, line in enumerate(chain(lines, [""]), 1):
+        if line.strip():
+            words.append(line.split("\t")[0].strip())
+            if not words[-1]:
+                raise BadInput(f"{where}, line {number}: the first column, the word, is empty")
+        elif words:
+            yield Sentence.of(words, number - len(words))
+            words = []
+
+
 def _plain(lines: Iterable[str], where: str) -> Iterator[Sentence]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -183,12 +215,28 @@ def _plain(lines: Iterable[str], where: str) -> Iterator[Sentence]:
         yield Sentence.of(line.split(), number)
 
 
-def read_tagged(path: str | Path, column: str) -> list[Tagged]:
-    """The words of a CoNLL-U file and their values in a column."""
+def read_tagged(path: str | Path, column: str) -> tuple[str, TaggedText]:
+    """The form of a file, and its words with their tags.
+
+    Args:
+        path: CoNLL-U, or one of the forms of `data.tagged_text`; it may be compressed with gzip.
+        column: that of the tags, by its name in CoNLL-U or by its number.
+    """
+    form, lines = FORMS[0], list[str]()
+    if suffix_of(path) != ".conllu":
+        text = read_utf8(path, "file of tagged words")
+        lines = [line.removesuffix("\r") for line in text.split("\n")]
+        form = form_of(lines)
+    if form == "slashes":
+        return form, with_slashes(lines, str(path))
+    if form == "columns":
+        return form, in_columns(lines, str(path), int(column) if column.isdigit() else None)
+    if column.isdigit():
+        raise BadInput(f"{path} is CoNLL-U; --column is the name of a column, got {column}")
     sentences = [(x.column("form"), x.column(column)) for x in read_conllu(path)]
     if all(tag == MISSING for _, tags in sentences for tag in tags):
         raise BadInput(f"{path}: the column {column} is _ everywhere; choose another --column")
-    return sentences
+    return form, TaggedText(sentences)
 
 
 def in_parts(
@@ -233,7 +281,9 @@ def _checked(sentence: Any) -> Tagged:
     return words, tags
 
 
-def code_of(parts: Mapping[str, list[Tagged]], min_count: int, column: str) -> TagCode:
+def code_of(
+    parts: Mapping[str, list[Tagged]], min_count: int, column: str, form: str = FORMS[0]
+) -> TagCode:
     """The words and characters of the training part, and the tags of all parts."""
     words = [word for some, _ in parts["train"] for word in some]
     tags = {tag for part in parts.values() for _, some in part for tag in some}
@@ -243,7 +293,8 @@ def code_of(parts: Mapping[str, list[Tagged]], min_count: int, column: str) -> T
         Words.of((word.lower() for word in words), min_count),
         Words.of("".join(words), RARE_LETTER),
         tuple(sorted(tags)),
-        column,
+        "upos" if column.isdigit() else column,
+        form,
     )
 
 

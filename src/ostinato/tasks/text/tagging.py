@@ -29,6 +29,7 @@ from ..start_vectors import VectorSettings, model_numbers, read_start
 from ..task import AnsweringTask, Artefacts, hashed, random
 from .passages import TaggedPassage
 from .tagged import (
+    FORMS,
     MISSING,
     TagCode,
     Tagged,
@@ -74,19 +75,30 @@ class Tagging(Finite, FileTask, AnsweringTask):
 
     @dataclasses.dataclass(frozen=True)
     class Settings(VectorSettings):
-        file: str | None = setting(None, "a CoNLL-U file (a generated language)", of_file=True)
+        file: str | None = setting(
+            None, "CoNLL-U, a word and its tag per line, or word/TAG (generated)", of_file=True
+        )
         valid: str | None = setting(
-            None, "a CoNLL-U file for validation (a part of the file)", of_file=True
+            None, "such a file for validation (a part of the file)", of_file=True
         )
         test: str | None = setting(
-            None, "a CoNLL-U file for the test (a part of the file)", of_file=True
+            None, "such a file for the test (a part of the file)", of_file=True
         )
-        column: str = setting("upos", f"what to predict: {', '.join(TAGS)}", among=TAGS)
+        column: str = setting(
+            "upos", f"what to predict: {', '.join(TAGS)}; outside CoNLL-U a number, from 2"
+        )
         split: str = setting("80/10/10", "percent for training, validation, test", read=shares)
         min_count: int = setting(1, "how often a word must occur to be known", min=1)
         unknown: float = setting(0.25, "how often rare words are replaced by unknown", min=0)
         spelling: int = setting(50, "units of the character cell in each direction", min=1)
         paths = ("file", "valid", "test", "vectors")
+
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            number = self.column.isascii() and self.column.isdigit() and len(self.column) < 4
+            if self.column not in TAGS and not (number and int(self.column) > 1):
+                among = ", ".join(TAGS)
+                raise BadInput(f"column must be one of {among}, or a number; got {self.column:.40}")
 
     name = "tag"
     symbolic = True
@@ -98,6 +110,7 @@ class Tagging(Finite, FileTask, AnsweringTask):
         valid: Sequence[Tagged] | None = None,
         test: Sequence[Tagged] | None = None,
         *,
+        form: str = FORMS[0],
         source: str = "the sentences",
         artefacts: Artefacts = None,
         **given: Any,
@@ -105,6 +118,8 @@ class Tagging(Finite, FileTask, AnsweringTask):
         """
         Args:
             train, valid, test: sentences. A part that is not given is taken from `train`.
+            form: how a trained network writes tagged sentences: `"conllu"`, `"columns"` or
+                `"slashes"`; see `data.tagged_text`.
             source: where the sentences are from, for messages.
             artefacts: of a trained model, whose words and tags are used.
             given: `seed` of all that is random, and settings by name: `column` (of CoNLL-U, for
@@ -115,7 +130,7 @@ class Tagging(Finite, FileTask, AnsweringTask):
         sentences = {"train": train, "valid": valid, "test": test}
         tagged = in_parts(sentences, shares(self.settings.split), random(self.seed, SPLIT))
         if artefacts is None:
-            self.code = code_of(tagged, self.settings.min_count, self.settings.column)
+            self.code = code_of(tagged, self.settings.min_count, self.settings.column, form)
         else:
             self.code = TagCode.from_json(artefacts)
         if len(self.code.tags) < 2:
@@ -133,6 +148,7 @@ class Tagging(Finite, FileTask, AnsweringTask):
             raise BadInput(f"{source}: no word of the training part has a tag")
         self.chance = float(np.bincount(train_tags).max() / len(train_tags))
         self.inputs, self.outputs = len(self.code.words), len(self.code.tags)
+        self.classes = self.code.tags
         self.length = max(int(part.lengths.max(initial=1)) for part in self.parts.values())
         self.start = read_start(self.settings.vectors, "words", self.code.words.known, first=1)
         self.model = {
@@ -194,9 +210,9 @@ class Tagging(Finite, FileTask, AnsweringTask):
         return TaggedPassage(self.code, [spelled[c] for c in cuts], [said[c] for c in cuts])
 
     @classmethod
-    def passage_of(cls, text: str, artefacts: Mapping[str, Any]) -> TaggedPassage:
+    def passage_of(cls, text: str, network: Model, how: ApplyOptions) -> TaggedPassage:
         sentences = [line.split() for line in text.splitlines() if line.strip()]
-        return TaggedPassage(TagCode.from_json(artefacts), sentences)
+        return TaggedPassage(TagCode.from_json(how.artefacts), sentences)
 
     # What is shown and kept
 
@@ -237,7 +253,7 @@ class Tagging(Finite, FileTask, AnsweringTask):
 
     @classmethod
     def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
-        """CoNLL-U for CoNLL-U or plain sentences; see `TagCode.apply`.
+        """The sentences in the form from which the network learned; see `TagCode.apply`.
 
         In memory the sentences are lines, or a list of words each.
         """
@@ -245,10 +261,10 @@ class Tagging(Finite, FileTask, AnsweringTask):
         if isinstance(how.given, list | tuple) and not all(isinstance(x, str) for x in how.given):
             reading = sentences_of_words(how.given)
         else:
-            reading = sentences_of(how.lines(), how.where)
+            reading = sentences_of(how.lines(), how.where, code.form)
         for sentence in code.tagged(network, reading, how.report, how.line_count):
             words, tags = sentence.column("form"), sentence.column(code.column)
-            yield {"words": words, "tags": tags, "text": str(sentence).removesuffix("\n")}
+            yield {"words": words, "tags": tags, "text": code.written(sentence).removesuffix("\n")}
 
     def artefacts(self) -> dict[str, Any]:
         return self.code.as_json()
@@ -276,12 +292,15 @@ class Tagging(Finite, FileTask, AnsweringTask):
                     raise BadInput(f"{name} needs file, the sentences to learn from")
             made = toy_sentences(TOY, random(seed, LANGUAGE))
             return cls(made, source="the generated language", **given.arguments)
-        column = settings.column if kept is None else kept["column"]
-        valid, test = (
-            None if path is None else read_tagged(path, column)
-            for path in (settings.valid, settings.test)
-        )
-        return cls(read_tagged(file, column), valid, test, source=file, **given.arguments)
+        column = settings.column if kept is None or settings.column.isdigit() else kept["column"]
+        paths = {"train": file, "valid": settings.valid, "test": settings.test}
+        read = {part: read_tagged(x, column) for part, x in paths.items() if x is not None}
+        parts = {part: text.sentences for part, (_, text) in read.items()}
+        some = [parts.get(part) for part in ("valid", "test")]
+        form = read["train"][0]
+        task = cls(parts["train"], *some, form=form, source=file, **given.arguments)
+        task.notes = tuple(note for _, text in read.values() for note in text.notes)
+        return task
 
     @classmethod
     def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Tagging":

@@ -20,6 +20,7 @@ from ...decoding.sampling import NotFinite
 from ...decoding.text import opening
 from ...errors import BadInput
 from ...settings import checked_kind, setting
+from ..applying import ApplyOptions
 from ..file_task import FileTask, Reading, naming
 from ..framing import PerStep
 from ..generated import Length
@@ -156,8 +157,8 @@ class Text(Streamed, FileTask, TextTask):
         return TextPassage(self.parts[part], self.vocabulary)
 
     @classmethod
-    def passage_of(cls, text: str, artefacts: Mapping[str, Any]) -> TextPassage:
-        known = Vocabulary.from_json(artefacts["vocabulary"])
+    def passage_of(cls, text: str, network: Model, how: ApplyOptions) -> TextPassage:
+        known = Vocabulary.from_json(how.artefacts["vocabulary"])
         return TextPassage(known.encode(text), known)
 
     @functools.cached_property

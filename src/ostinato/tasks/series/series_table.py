@@ -47,10 +47,11 @@ def given_series(
         if ys is not None or names is not None:
             raise BadInput("a table has its own names and targets; leave out ys and names")
         return data_of_table(xs, settings, target, kept)
-    if isinstance(xs, str | Path) or (isinstance(xs, list | tuple) and any(map(is_frame, xs))):
+    several = isinstance(xs, list | tuple) and any(map(is_frame, xs))
+    if several or isinstance(xs, str | Path):
         raise BadInput(
-            f"a series is arrays or one table, got {shown(xs)}; several series in a table are told "
-            "apart by a column, sequence"
+            f"a series is arrays or one table, got {'several tables' if several else shown(xs)}; "
+            "several series in a table are told apart by a column, sequence"
         )
     if kept.get("roles", {}).get("words") or (settings.calendar and kept):
         raise BadInput("this run reads words or the calendar, which arrays have not; give a table")

@@ -30,10 +30,12 @@ FLOORS = [
     "symbolic",
     "claims",
     "runs",
+    "estimators",
     "evolve",
     "report",
     "contrast",
     "experiments",
+    "export",
     "studio",
     "cli",
 ]

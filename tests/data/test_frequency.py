@@ -100,6 +100,20 @@ def test_a_clock_that_skips_an_hour_or_shows_one_twice():
             zone_named(name)
 
 
+def test_the_ends_of_the_calendar():
+    late = np.array(["9999-12-30", "9999-12-31"], "M8[us]")
+    frequency = infer_frequency([late], "Europe/Berlin")
+    assert str(frequency.next(late[-1], 2, "Europe/Berlin"))[:11] == "10000-01-02"
+    early = np.array(["0001-01-01", "0001-01-02"], "M8[us]")
+    assert infer_frequency([early], "America/New_York").words == "1 day"
+
+
+def test_a_series_of_one_row_must_fit_too():
+    months = np.array(["2024-01-31", "2024-02-29", "2024-03-31"], "M8[us]")
+    assert infer_frequency([months, months[:1]]) == Frequency("month", 1, "last")
+    assert infer_frequency([months, months[:1] - np.timedelta64(3, "D")]) is None
+
+
 def test_what_is_kept_of_a_frequency_is_checked():
     good = {"unit": "day", "count": 1, "day": 1}
     for wrong in (

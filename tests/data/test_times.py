@@ -157,12 +157,16 @@ WRONG = {
         {},
         "line 2, column 'date': '1/1/2024' may",
     ),
-    "no such day": (
+    "no day": (
         rows("date", "2024-02-28", "2024-02-30"),
         {},
-        "line 3.*'2024-02-30': there is no",
+        "line 3.*'2024-02-30' is no day",
     ),
-    "a word": (rows("date", "2024-02-28", "later"), {}, "line 3, column 'date': 'later': it is no"),
+    "a word": (
+        rows("date", "2024-02-28", "later"),
+        {},
+        "line 3, column 'date': 'later' is no date",
+    ),
     "two forms": (
         rows("date", "2024-02-28", "29.2.2024"),
         {},
@@ -179,7 +183,7 @@ WRONG = {
     "no part": ("year,size\n2024,1\n", {"column": "year,size"}, "'size': it is no part of a time"),
     "no month": ("year,month\n2024,13\n", {"column": "year,month"}, "13 is no month"),
     "half an hour": ("date,hour\n2024-01-01,1.5\n", {"column": "date,hour"}, "1.5 is no hour"),
-    "words": ("what\nrain\n", {"column": "what"}, "column 'what': 'rain' is not a date"),
+    "words": ("what\nrain\n", {"column": "what"}, "column 'what': 'rain' is no date"),
 }
 
 

@@ -254,9 +254,10 @@ class _Columns:
 
     def _begin_words(self, name: str, cells: tuple[str, ...], first: str) -> None:
         """Most cells of a column are words: count them, and keep them if they are dates."""
+        self.words[name] = set()
         if looks_like_date(first):
             self.texts.setdefault(name, [cell.strip() for cell in cells])
-        self.words[name] = set()
+            self.words[name] = {*map(str, range(MAX_WORDS + 1))}  # too many to be kinds
         self._count_words(name, cells)
 
     def _count_words(self, name: str, cells: tuple[str, ...]) -> None:

@@ -55,7 +55,7 @@ ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{3}(?:\d{3})?)?
 
 
 class NoDate(ValueError):
-    """A cell that cannot be read as the others of its column; `cell` is the first of them."""
+    """A cell that cannot be read, or not as the others of its column; the words follow it."""
 
     def __init__(self, cell: str, why: str):
         super().__init__(why)
@@ -148,7 +148,7 @@ def _all_iso(cells: list[str]) -> Dates | None:
             raise ValueError
     except ValueError:
         wrong = next(cell for cell in cells if not _is_day(cell))
-        raise NoDate(wrong, "there is no such day or time") from None
+        raise NoDate(wrong, "is no day or time that there is") from None
     clock = any(len(cell) > len("2024-01-31") for cell in cells)
     return Dates(times, None, clock, "2024-01-31")
 
@@ -176,13 +176,15 @@ def _read(cells: list[str], order: str) -> Dates:
     for cell in cells:
         found = next(_readings(cell, (order,)), None)
         if found is None:
-            raise NoDate(cell, "it is no date or time that can be read; write 2024-01-31 14:00")
+            raise NoDate(cell, "is no date or time that can be read; write 2024-01-31 14:00")
         first = times[0] if times else found
         if found.form != first.form:
-            raise NoDate(cell, f"it is written in another way than {cells[0]!r:.40} above")
+            raise NoDate(cell, f"is written in another way than {cells[0]!r:.40} above")
         if (found.offset is None) != (first.offset is None):
-            which = "no time zone, but" if found.offset is None else "a time zone, and not"
-            raise NoDate(cell, f"it has {which} {cells[0]!r:.40} above")
+            zones = ("no", "one") if found.offset is None else ("a", "none")
+            raise NoDate(
+                cell, f"has {zones[0]} time zone, but {cells[0]!r:.40} above has {zones[1]}"
+            )
         times.append(found)
     zoned, form = times[0].offset is not None, times[0].form
     return Dates(

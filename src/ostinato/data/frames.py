@@ -11,10 +11,12 @@ import numpy as np
 
 from ..errors import BadInput, NeedsExtra
 from ..settings import shown
+from .dates import looks_like_date
 from .files import check_unpacked
 from .table import MAX_WORDS, Fault, Table, first_twice, is_time
 
 FLOAT64 = 8  # bytes
+FIRST, END = np.datetime64("0001-01-01"), np.datetime64("10000-01-01")
 LOOKED_AT = 100_000  # rows of a column of words
 SOURCE = "the table"
 UNNAMED = "__index_level_"  # how an unnamed index of pandas is called in Arrow
@@ -60,9 +62,9 @@ def arrow_of_frame(frame: Any) -> Any:
     try:
         column = hasattr(frame, "to_frame") and not hasattr(frame, "columns")
         return pyarrow.table(frame.to_frame() if column else frame)
-    except (ValueError, TypeError, KeyError, pyarrow.ArrowException) as error:
-        words = str(error).strip().splitlines()
-        raise BadInput(f"{SOURCE} cannot be read: {words[0] if words else error}") from None
+    except (ArithmeticError, LookupError, TypeError, ValueError, pyarrow.ArrowException) as error:
+        words = "; ".join(map(str, error.args)).strip() or type(error).__name__
+        raise BadInput(f"{SOURCE} cannot be read: {words.splitlines()[0]:.300}") from None
 
 
 def bytes_of_frame(frame: Any) -> bytes:
@@ -136,39 +138,65 @@ def _table(path: Path | str, content: Any, text: tuple[str, ...], first: int) ->
 
 def _add(table: Table, name: str, column: Any, text: tuple[str, ...]) -> None:
     """One column of an Arrow table."""
+    import pyarrow.types as types
+
+    if types.is_dictionary(column.type) and not _is_text(column.type):
+        column = column.cast(column.type.value_type)
+    kind = column.type
+    if column.null_count == len(column):
+        table.numbers[name] = np.full(len(column), np.nan)
+    elif types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
+        _add_numbers(table, name, column.cast("int8") if types.is_boolean(kind) else column)
+    elif types.is_decimal(kind):  # from its digits; Arrow's own cast is off by a last bit
+        _add_numbers(table, name, column.cast("string"))
+    elif types.is_timestamp(kind) or types.is_date(kind) or _is_period(kind):
+        _add_times(table, name, column)
+    else:
+        first = int(np.argmax(column.is_valid().to_numpy()))
+        cell, words = str(column[first].as_py()), MAX_WORDS + 1
+        if _is_text(kind):
+            if looks_like_date(cell):
+                text = (*text, name)
+            else:
+                words = len({*column[:LOOKED_AT].to_pylist()} - {None})
+        table.faults[name] = Fault.of_cell(table.place(first), cell, words=words)
+    if name not in table.texts and (name in text or is_time(name)):
+        cells = column.to_pylist()
+        table.texts[name] = np.array(["" if x is None else str(x) for x in cells], object)
+
+
+def _add_numbers(table: Table, name: str, column: Any) -> None:
+    # Not safe: whole numbers above 2**53 are rounded, as those of a CSV file are.
+    values = np.array(column.cast("float64", safe=False).to_numpy(), float)
+    infinite = np.flatnonzero(np.isinf(values))
+    if infinite.size:
+        table.faults[name] = Fault.of_cell(table.place(int(infinite[0])), "inf", numbers=True)
+    else:
+        table.numbers[name] = values
+
+
+def _add_times(table: Table, name: str, column: Any) -> None:
+    """Times in UTC and without their zone, which Python may not know; nanoseconds are cut off."""
     import pyarrow
     import pyarrow.types as types
 
     if _is_period(column.type):
         column = pyarrow.chunked_array([pyarrow.array(column.to_pandas().dt.to_timestamp())])
     kind = column.type
-    if types.is_timestamp(kind) or types.is_date(kind):
-        # In UTC and without its zone, which Python may not know; nanoseconds are cut off.
-        zone = kind.tz if types.is_timestamp(kind) else None
-        column = column.cast(pyarrow.timestamp("us", zone), safe=False)
-        table.times[name] = column.to_numpy().astype("datetime64[us]"), zone
-    if name in text or is_time(name) or name in table.times:
-        cells = _as_dates(*table.times[name], kind) if name in table.times else column.to_pylist()
-        table.texts[name] = np.array(["" if x is None else str(x) for x in cells], object)
-    if types.is_boolean(kind):
-        column = column.cast("int8")
-    elif types.is_decimal(kind):
-        column = column.cast("string")  # from its digits; Arrow's own cast is off by a last bit
-    elif column.null_count == len(column):
-        column = pyarrow.chunked_array([pyarrow.nulls(len(column), "float64")])
-    elif not (types.is_integer(kind) or types.is_floating(kind)):
-        row = int(np.argmax(column.is_valid().to_numpy()))
-        some = column[:LOOKED_AT].to_pylist() if _is_text(kind) else range(MAX_WORDS + 1)
-        words = len({*some} - {None})
-        table.faults[name] = Fault.of_cell(table.place(row), f"{column[row].as_py()}", words=words)
-        return
-    # Not safe: whole numbers above 2**53 are rounded, as those of a CSV file are.
-    values = np.array(column.cast("float64", safe=False).to_numpy(), float)
-    infinite = np.flatnonzero(np.isinf(values))
-    if infinite.size:
-        table.faults[name] = Fault.of_cell(table.place(int(infinite[0])), "inf", numbers=True)
-        return
-    table.numbers[name] = values
+    zone = kind.tz if types.is_timestamp(kind) else None
+    fine = types.is_timestamp(kind) and kind.unit == "ns"
+    try:
+        stamps = column.cast(pyarrow.timestamp("us", zone), safe=not fine).to_numpy()
+    except pyarrow.ArrowException:
+        stamps = np.full(1, np.datetime64("10000", "Y"))
+    stamps = stamps.astype("datetime64[us]")
+    known = stamps[~np.isnat(stamps)]
+    if known.min() < FIRST or known.max() >= END:
+        raise BadInput(f"{table.path}, column {shown(name)}: some years are not from 1 to 9999")
+    words = _as_dates(stamps, "D" if types.is_date(kind) else "s")
+    table.times[name], table.texts[name] = (stamps, zone), words
+    first = int(np.argmax(words != ""))
+    table.faults[name] = Fault.of_cell(table.place(first), words[first], words=MAX_WORDS + 1)
 
 
 def _is_text(kind: Any) -> bool:
@@ -184,10 +212,9 @@ def _is_period(kind: Any) -> bool:
     return str(kind).startswith("extension<pandas.period")
 
 
-def _as_dates(stamps: np.ndarray, zone: str | None, kind: Any) -> list[str | None]:
-    """Times as they are shown: dates alone, or with the time of day in UTC."""
-    unit: Any = "D" if str(kind).startswith("date") else "s"
+def _as_dates(stamps: np.ndarray, unit: Any) -> np.ndarray:
+    """Times as they are shown: days or seconds where they are whole, empty where one is missing."""
     if (stamps.astype(f"datetime64[{unit}]") != stamps)[~np.isnat(stamps)].any():
         unit = "us"
     words = np.datetime_as_string(stamps, unit=unit).tolist()
-    return [None if word == "NaT" else word.replace("T", " ") for word in words]
+    return np.array(["" if x == "NaT" else x.replace("T", " ") for x in words], object)

@@ -21,6 +21,7 @@ from ..settings import shown
 
 STAMP = np.dtype("datetime64[us]")
 DAY = np.timedelta64(1, "D")
+KNOWN_YEARS = np.array(["0001-01-03", "9999-12-29"], STAMP)
 MICROSECONDS = {  # in a unit of time
     "hour": 3_600_000_000,
     "minute": 60_000_000,
@@ -160,11 +161,11 @@ def infer_frequency(series: Sequence[np.ndarray], zone: str | None = None) -> Fr
         >>> infer_frequency([days]).words
         '1 day'
     """
-    series = [stamps for stamps in series if len(stamps) > 1]
-    if not series:
+    several = [stamps for stamps in series if len(stamps) > 1]
+    if not several:
         return None
-    for frequency in _candidates(series, [local_times(stamps, zone) for stamps in series]):
-        if all(frequency.fits(stamps, zone) for stamps in series):
+    for frequency in _candidates(several, [local_times(stamps, zone) for stamps in several]):
+        if all(frequency.fits(stamps, zone) for stamps in series if len(stamps)):
             return frequency
     return None
 
@@ -236,18 +237,19 @@ def local_times(stamps: np.ndarray, zone: str | None) -> np.ndarray:
 def _offsets(stamps: np.ndarray, zone: str) -> np.ndarray:
     """What a clock in the zone is ahead of UTC at some times `(n,)`, in microseconds."""
     where = zone_named(zone)
-    times = [when.replace(tzinfo=UTC).astimezone(where) for when in stamps.tolist()]
+    times = [when.replace(tzinfo=UTC).astimezone(where) for when in _of_python(stamps)]
     return np.array([when.utcoffset() for when in times], "timedelta64[us]")
+
+
+def _of_python(stamps: np.ndarray) -> list[datetime]:
+    """Times `(n,)` as those of Python, which knows the years 1 to 9999."""
+    return np.clip(stamps, *KNOWN_YEARS).tolist()
 
 
 def utc_times(local: np.ndarray, zone: str | None) -> np.ndarray:
     """Times on a clock in the zone as UTC; of an hour that the clock shows twice, the first."""
     if zone is None or zone == "UTC" or not local.size:
         return local
-    where = zone_named(zone)
-    flat = [_utc(when, where) for when in local.reshape(-1).tolist()]
-    return np.array(flat, STAMP).reshape(local.shape)
-
-
-def _utc(when: datetime, where: tzinfo) -> datetime:
-    return when.replace(tzinfo=where).astimezone(UTC).replace(tzinfo=None)
+    where, flat = zone_named(zone), local.reshape(-1)
+    offsets = [when.replace(tzinfo=where).utcoffset() for when in _of_python(flat)]
+    return (flat - np.array(offsets, "timedelta64[us]")).reshape(local.shape)

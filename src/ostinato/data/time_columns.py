@@ -45,7 +45,7 @@ def times_of(table: Table, name: str, known: Mapping[str, Any] | None) -> Iterat
         return
     if name not in table.texts:
         fault = table.faults[name]
-        what = fault.what.removesuffix("a number") + "a date or time; write 2024-01-31 14:00"
+        what = f"{fault.brief} is no date or time that can be read; write 2024-01-31 14:00"
         raise BadInput(f"{table.path}, {fault.where}, column {shown(name)}: {what}")
     form = "" if known is None else known["form"]
     try:
@@ -53,7 +53,7 @@ def times_of(table: Table, name: str, known: Mapping[str, Any] | None) -> Iterat
     except NoDate as error:
         row = int(np.argmax(table.texts[name] == error.cell))
         raise BadInput(
-            f"{table.where(row)}, column {shown(name)}: {shown(error.cell)}: {error}"
+            f"{table.where(row)}, column {shown(name)}: {shown(error.cell)} {error}"
         ) from None
     for dates, which in readings:
         local, offsets = spread(dates.local, which), dates.offsets

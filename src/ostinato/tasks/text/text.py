@@ -15,6 +15,7 @@ from ...data import Batch, Vocabulary, read_symbols
 from ...data.files import whole_path
 from ...data.reading import notes_on
 from ...data.splits import divided, shares
+from ...data.text_table import JSON, suffix_of
 from ...decoding import sample
 from ...decoding.sampling import NotFinite
 from ...decoding.text import opening
@@ -24,6 +25,7 @@ from ..applying import ApplyOptions
 from ..file_task import FileTask, Reading, naming
 from ..framing import PerStep
 from ..generated import Length
+from ..interface import Interface
 from ..losses import CrossEntropy
 from ..metrics import Bits, Perplexity
 from ..task import AnsweringTask, TextTask, hashed
@@ -138,7 +140,17 @@ class Text(Streamed, FileTask, TextTask):
                 raise BadInput(f"{file} has fewer than 2 symbols; there is nothing to predict")
             task = cls(symbols, known, source=file, **options)
         task.notes = notes_on(file, known)
+        if suffix_of(file) in JSON:
+            columns = "--text and --label, or --source and --target, name columns to learn from"
+            task.notes += (f"{file} is read as one text; {columns}",)
         return task
+
+    @classmethod
+    def interface(cls, settings: Any, artefacts: Mapping[str, Any]) -> Interface:
+        known = Vocabulary.from_json(artefacts["vocabulary"])
+        every = [known.decode([n]) for n in range(len(known))]
+        characters = None if known.level == "bytes" else every
+        return Interface("text", {"characters": characters, "opening": int(opening(known)[0])})
 
     @classmethod
     def answering(cls) -> type[AnsweringTask]:

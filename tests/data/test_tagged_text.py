@@ -94,7 +94,7 @@ def test_a_run_writes_what_it_learned_from(tmp_path):
     assert sentence.column("form") == ["It", "rains"] and other.column("form") == ["Yes"]
     (spaced, _) = sentences_of(["It PRP", "rains VBZ", "", "Yes UH"], "input", code.form)
     assert spaced.column("form") == ["It", "rains"]
-    assert code.written(sentence.replaced("upos", ["A", "B"])) == "It\tA\nrains\tB\n"
+    assert code.written(sentence.replaced("upos", ["A", "B"])) == "It\tA\nrains\tB\n\n"
     for column in ("1", "x", "0004", "²"):
         with pytest.raises(BadInput, match=r"column must be one of upos, .*, or a number"):
             Config(task="tag", column=column)

@@ -134,8 +134,8 @@ def test_gaps_and_repeated_times_are_refused(tmp_path):
     again = "day,what,y\n2024-01-02,a,1\n2024-01-01,b,2\n2024-01-02,c,3\n"
     assert refused(tmp_path, again) == (
         "lines 2 and 4, column 'day': 2024-01-02 is there twice (1 row with a time that was there "
-        "before); name with --sequence COLUMN the column that says to which series a row belongs, "
-        "or give --duplicates first or --duplicates last or --duplicates mean or --duplicates sum"
+        "before); name with sequence the column that says to which series a row belongs, or give "
+        "--duplicates first (last, mean, sum)"
     )
     assert "column 'what': 'a' and 'c' at one time have no mean" in refused(
         tmp_path, again, duplicates="mean"
@@ -143,6 +143,9 @@ def test_gaps_and_repeated_times_are_refused(tmp_path):
     far = "day,y\n2024-01-01,1\n2024-01-02,2\n2924-01-05,3\n"
     assert "its gaps take 328,720 rows" in refused(tmp_path, far, gaps="fill")
     frame = stores(np.random.default_rng(0))
+    table = table_of_frame(frame)
+    with pytest.raises(BadInput, match=r"a row belongs: 'store' or 'weather'\?, or give"):
+        arrange(table, [np.arange(table.rows)], timeline_of(table, [np.arange(table.rows)]))
     with pytest.raises(BadInput, match=r'the table, rows \d+ and \d+.*duplicates="first"'):
         arranged(frame)
     with pytest.raises(BadInput, match=r'gaps? in 3 of 3 series.*gaps="mask"'):

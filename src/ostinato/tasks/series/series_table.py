@@ -85,7 +85,9 @@ def data_of_table(
     table, groups = rows.table, [*rows.groups]
     times = time_columns(table, settings, rows.timeline)
     roles = _roles(table, settings, target, kept, times)
-    values, cells = table.matrix([*roles.numbers]), _cells(table, roles.words)
+    ignored = names_in(settings.ignore)
+    values = table.matrix([*roles.numbers], ignored, names_in(settings.words))
+    cells = _cells(table, roles.words)
     ends = ends_of(each(values, groups), roles)
     columns = dict(zip([*roles.numbers, *roles.words], [*values.T, *cells.T], strict=True))
     _check_values(table, columns, roles.known, groups, ends, settings.missing, rows.put_in)

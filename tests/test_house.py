@@ -34,6 +34,7 @@ FLOORS = [
     "report",
     "contrast",
     "experiments",
+    "export",
     "studio",
     "cli",
 ]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from . import errors as errors
     from . import evolve as evolve
     from . import experiments as experiments
+    from . import export as export
     from . import learning as learning
     from . import lens as lens
     from . import losses as losses

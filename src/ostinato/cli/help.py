@@ -48,7 +48,7 @@ COMMON: dict[str, dict[str, tuple[str, ...]]] = {
         SECTIONS: ("units", "layers", "budget", "bidirectional", "dropout", "layer_norm"),
     },
     "Learning": {
-        "learning.first_order": ("rate", "schedule", "warmup", "clip", "weight_decay"),
+        "learning.first_order": ("rate", "schedule", "clip", "weight_decay"),
         SECTIONS: ("batch",),
     },
     "Run": {

@@ -18,6 +18,7 @@ VERBS = (
     "evaluate",
     "score",
     "vectors",
+    "export",
     "lens",
     "inside",
     "runs",

@@ -33,6 +33,7 @@ from ..settings import (
 )
 from .applying import WITHOUT, ApplyOptions
 from .framing import Framing
+from .interface import Interface
 from .losses import Loss
 from .metrics import Metric
 
@@ -283,6 +284,15 @@ class Task(abc.ABC):
     def answering(cls) -> "type[AnsweringTask]":
         """The task as one whose trained network answers new input; raises if it does not."""
         raise BadInput(f"a run of the task {cls.name} cannot be applied to new input")
+
+    @classmethod
+    def interface(cls, settings: Any, artefacts: Mapping[str, Any]) -> Interface:
+        """What inputs and outputs of a trained network mean, for programs elsewhere.
+
+        Args:
+            settings, artefacts: those of the run.
+        """
+        raise BadInput(f"a run of the task {cls.name} has no program elsewhere that could use it")
 
     def starting(self, network: Any) -> Any:
         """The network that training begins with, from a new one: with given word vectors, say."""

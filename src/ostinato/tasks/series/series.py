@@ -18,6 +18,7 @@ from ...errors import BadInput
 from ...settings import setting, shown
 from ..applying import ApplyOptions, outputs_on
 from ..file_task import FileSettings, FileTask, Reading, naming
+from ..interface import Interface
 from ..target_codec import KINDS, TargetCodec
 from ..task import AnsweringTask, Artefacts, checked_part, hashed
 from ..windows import Stream, Streamed, in_windows
@@ -387,6 +388,39 @@ class Series(Streamed, FileTask, AnsweringTask):
                 Conformal.from_json(found["conformal"], *sizes, answers.levels or None)
         yardsticks.check_errors(found.get("naive_errors", {}), answers)
         return columns.inputs, answers.outputs
+
+    @classmethod
+    def interface(cls, settings: Any, artefacts: Mapping[str, Any]) -> Interface:
+        columns, answers = Columns.from_json(artefacts), answers_from_json(artefacts["answers"])
+        if artefacts["targets"] is None or answers.scaler is None:
+            raise BadInput("this run learns a column from the others; it forecasts nothing")
+        strange = [*columns.words, *columns.calendar, *columns.known]
+        if strange:
+            raise BadInput(
+                f"the run reads {', '.join(strange[:10])}, which are words, dates or values known "
+                "ahead; a program elsewhere reads a row of numbers at each step, and no more"
+            )
+        targets, scaler = artefacts["targets"], columns.scaler
+        horizon = len(answers.scaler.shift) // len(targets)
+        levels: Any = list(answers.levels or (None,))
+        about = {
+            "columns": list(columns.names),
+            "shift": list(scaler.shift),
+            "factor": list(scaler.factor),
+            "mean": list(scaler.means),
+            "masked": list(scaler.masked),
+            "targets": list(targets),
+            "horizon": horizon,
+            "levels": levels,
+            "target_shift": list(answers.scaler.shift),
+            "target_factor": list(answers.scaler.factor),
+            "moved": None,
+        }
+        if "conformal" in artefacts:
+            sizes = horizon, len(targets)
+            kept = Conformal.from_json(artefacts["conformal"], *sizes, answers.levels or None)
+            about |= {"levels": list(kept.levels), "moved": kept.moved.tolist()}
+        return Interface("forecast", about)
 
     def fingerprint(self) -> str:
         return hashed([x for stream in self.parts.values() for x in stream])

@@ -69,9 +69,7 @@ class Classify(Arrays):
             "(generated reviews)",
             of_file=True,
         )
-        text: str | None = setting(
-            None, "column of the texts in a .csv, .tsv, .jsonl or .parquet file", of_file=True
-        )
+        text: str | None = setting(None, "column of the texts in a table", of_file=True)
         label: str | None = setting(None, "column of their labels", of_file=True)
         separator: str | None = setting(
             None, "what divides several labels of a text, such as |", of_file=True

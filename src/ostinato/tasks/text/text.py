@@ -24,6 +24,7 @@ from ..applying import ApplyOptions
 from ..file_task import FileTask, Reading, naming
 from ..framing import PerStep
 from ..generated import Length
+from ..interface import Interface
 from ..losses import CrossEntropy
 from ..metrics import Bits, Perplexity
 from ..task import AnsweringTask, TextTask, hashed
@@ -139,6 +140,13 @@ class Text(Streamed, FileTask, TextTask):
             task = cls(symbols, known, source=file, **options)
         task.notes = notes_on(file, known)
         return task
+
+    @classmethod
+    def interface(cls, settings: Any, artefacts: Mapping[str, Any]) -> Interface:
+        known = Vocabulary.from_json(artefacts["vocabulary"])
+        every = [known.decode([n]) for n in range(len(known))]
+        characters = None if known.level == "bytes" else every
+        return Interface("text", {"characters": characters, "opening": int(opening(known)[0])})
 
     @classmethod
     def answering(cls) -> type[AnsweringTask]:

@@ -1,0 +1,14 @@
+"""Networks as code for other machines: every target is printed from one traced step."""
+
+from typing import TYPE_CHECKING
+
+from .._lazy import attach
+
+if TYPE_CHECKING:
+    from .c import header as header
+    from .javascript import function as function
+    from .program import Program as Program
+    from .program import trace as trace
+    from .run_export import export_run as export_run
+
+__getattr__, __dir__, __all__ = attach(__name__)

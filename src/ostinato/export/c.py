@@ -1,0 +1,386 @@
+"""A network as C99: one header, no allocation, nothing needed but `math.h`.
+
+    NAME_state                  the state, a struct of arrays
+    NAME_start(&state)          the state before the first step
+    NAME_step(&state, x, y)     one step: a vector x, or a symbol; the output goes to y
+
+Weights that a step multiplies by stand in blocks of 32 outputs, so that a product reads them from
+the first to the last and a compiler keeps the sums in registers. With `bits=8` each such weight
+is a whole number from -127 to 127 times a factor of its output.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import BadInput
+from ..tasks.interface import Interface
+from .code import Language, Printer
+from .loops import Loops, Read, affine, loops_of
+from .program import Program
+
+WIDE, NARROW = 32, 8  # outputs in a block
+WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
+PER_LINE = 8
+
+
+def literal(value: Any) -> str:
+    """A constant of C, which is read back as the same number."""
+    if not isinstance(value, float | np.floating):
+        return str(int(value))
+    single = np.float32(value)
+    if not np.isfinite(single):
+        return "NAN" if np.isnan(single) else "INFINITY" if single > 0 else "-INFINITY"
+    plain = single == 0 or 1e-4 <= abs(float(single)) < 1e6
+    write = np.format_float_positional if plain else np.format_float_scientific
+    return f"{write(single, unique=True, trim='0')}f"
+
+
+def language(name: str) -> Language:
+    """C, with the functions of a header of this name."""
+    functions = {
+        **{f: f"{f}f({{}})" for f in ("cos", "erf", "exp", "expm1", "log", "log1p", "sin", "sqrt")},
+        "tan": "tanf({})",
+        "floor": "floorf({})",
+        "ceil": "ceilf({})",
+        "abs": "fabsf({})",
+        "tanh": f"{name}_tanh({{}})",
+        "logistic": f"{name}_logistic({{}})",
+        "neg": "(-{})",
+        "max": "fmaxf({}, {})",
+        "min": "fminf({}, {})",
+        "pow": "powf({}, {})",
+        "sign": f"{name}_sign({{}})",
+        "square": f"{name}_square({{}})",
+        "not": "(!{})",
+        "rsqrt": "(1.0f / sqrtf({}))",
+        "round": "rintf({})",
+        "is_finite": "(isfinite({}) != 0)",
+        "clamp": f"{name}_row({{}}, {{}})",
+    }
+    convert = {"float": "(float)({})", "int": "(int)({})"}
+    return Language("int", "float", functions, literal, convert)
+
+
+HELPERS = """\
+static inline float NAME_square(float x) { return x * x; }
+
+static inline float NAME_sign(float x) { return (float)((x > 0) - (x < 0)); }
+
+static inline int NAME_row(int row, int last) { return row < 0 ? 0 : row > last ? last : row; }
+
+/* Compilers make vectors of these: of the first for SSE, of the second for other machines. */
+#ifdef __SSE2__
+#define NAME_LIMIT(x, c) ((x) < -(c) ? -(c) : (x) > (c) ? (c) : (x))
+#else
+#define NAME_LIMIT(x, c) fminf(fmaxf(x, -(c)), c)
+#endif
+
+/* tanh as a quotient of polynomials, with an error of a few units in the last place. */
+static inline float NAME_tanh(float x) {
+  const float z = NAME_LIMIT(x, 7.9053111f);
+  const float s = z * z;
+  float p = -2.76076847742355e-16f, q = 1.19825839466702e-06f;
+  p = p * s + 2.00018790482477e-13f;
+  p = p * s - 8.60467152213735e-11f;
+  p = p * s + 5.12229709037114e-08f;
+  p = p * s + 1.48572235717979e-05f;
+  p = p * s + 6.37261928875436e-04f;
+  p = p * s + 4.89352455891786e-03f;
+  q = q * s + 1.18534705686654e-04f;
+  q = q * s + 2.26843463243900e-03f;
+  q = q * s + 4.89352518554385e-03f;
+  const float y = z * p / q;
+  return isnan(x) ? x : y;
+}
+
+/* 1 / (1 + exp(-x)), with exp(z) = 2^n exp(r) and a polynomial for exp(r). */
+static inline float NAME_logistic(float x) {
+  const float z = NAME_LIMIT(-x, 87.0f);
+  const float n = rintf(z * 1.44269504f);
+  const float r = (z - n * 0.693359375f) + n * 2.12194440e-4f;
+  float p = 1.9875691500e-4f;
+  union { int bits; float value; } power;
+  p = p * r + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = p * r * r + r + 1.0f;
+  power.bits = ((int)n + 127) << 23;
+  const float y = 1.0f / (1.0f + p * power.value);
+  return isnan(x) ? x : y;
+}
+
+#ifdef FP_FAST_FMAF
+#define NAME_ADD(sum, x, w) sum = fmaf(x, w, sum)
+#else
+#define NAME_ADD(sum, x, w) sum += (x) * (w)
+#endif
+"""
+
+
+def header(program: Program, name: str = "net", bits: int = 32) -> str:
+    """A program as a C header.
+
+    Args:
+        program: see `trace`.
+        name: with which all names of the header begin.
+        bits: of a weight, 32 or 8.
+
+    Example:
+        >>> from ostinato.export.program import trace
+        >>> code = header(trace(ostinato.cells.Simple(3, 4, key=jax.random.key(0))), "tiny")
+        >>> "static inline void tiny_step(tiny_state *state, const float *x, float *y)" in code
+        True
+    """
+    if not WORD.fullmatch(name):
+        raise BadInput(f"a name in C is letters, digits and _, got {name!r:.40}")
+    if bits not in (8, 32):
+        raise BadInput(f"weights have 8 or 32 bits, got {bits!r:.40}")
+    return _Header(loops_of(program), name, bits).text()
+
+
+def main(template: str, interface: Interface, name: str) -> str:
+    """A program that uses a header, from the template for its kind of interface."""
+    words = _WORDS[interface.kind](interface.about) | {"name": name, "NAME": name.upper()}
+    return re.sub(r"@(\w+)@", lambda place: str(words[place[1]]), template)
+
+
+def _of_text(about: Mapping[str, Any]) -> dict[str, Any]:
+    texts = about["characters"]
+    every = [bytes([n]) for n in range(256)] if texts is None else [x.encode() for x in texts]
+    lines = [f"  {{{len(one)}, {_quoted(one)}}}," for one in every]
+    return {"symbols": "\n".join(lines), "opening": about["opening"]}
+
+
+def _of_forecast(about: Mapping[str, Any]) -> dict[str, Any]:
+    levels, moved = about["levels"], about["moved"]
+    pairs = 0 if moved is None else len(levels) // 2
+    made = 1 if None in levels else len(levels)
+    tails = [f" {100 * x:g} %" if x is not None else "" for x in levels]
+    flat = [] if moved is None else np.ravel(moved).tolist()
+    return {
+        "count_columns": len(about["columns"]),
+        "count_targets": len(about["targets"]),
+        "count_steps": about["horizon"],
+        "count_levels": len(levels),
+        "count_made": made,
+        "count_pairs": pairs,
+        "count_masked": len(about["masked"]),
+        "column_names": ", ".join(about["columns"]).replace("*/", "* /"),
+        "target_names": _texts(about["targets"]),
+        "level_names": _texts(tails),
+        "masked_columns": ", ".join(map(str, [*about["masked"], 0])),
+        "target_shift": _doubles(about["target_shift"]),
+        "target_factor": _doubles(about["target_factor"]),
+        "moved": _doubles([*flat, 0.0]),
+        "shift": _doubles(about["shift"]),
+        "factor": _doubles(about["factor"]),
+        "mean": _doubles(about["mean"]),
+        "names": _texts(about["columns"]),
+    }
+
+
+_WORDS = {"text": _of_text, "forecast": _of_forecast}
+
+
+def _quoted(text: bytes) -> str:
+    """A string of C, with everything but plain letters as octal numbers."""
+    plain = (chr(x) if 32 <= x < 127 and x not in b'"\\?' else f"\\{x:03o}" for x in text)
+    return '"' + "".join(plain) + '"'
+
+
+def _texts(words: Sequence[str]) -> str:
+    return ", ".join(_quoted(word.encode()) for word in words)
+
+
+def _doubles(numbers: Sequence[float]) -> str:
+    return ", ".join(repr(float(x)) for x in numbers)
+
+
+class _Header:
+    def __init__(self, loops: Loops, name: str, bits: int):
+        self.loops, self.name, self.bits = loops, name, bits
+        self.fixed: list[str] = []  # declarations of constants
+        self.kept = {n: f"{name}_c{k}" for k, n in enumerate(loops.constants)}
+        self.states = {n: f"state->s{k}" for k, n in enumerate(loops.program.state)}
+        self.printer = Printer(language(name), loops.dtypes, loops.constants, self._called)
+
+    def _called(self, number: int) -> str:
+        if number < 0:
+            return f"{self.name}_places"
+        if number == self.loops.program.x:
+            return "x"
+        known = self.kept.get(number) or self.states.get(number)
+        return known or f"v{number}"
+
+    def text(self) -> str:
+        program, step = self.loops.program, [*self._step()]
+        used = "\n".join(step)
+        for number, values in self.loops.constants.items():
+            if re.search(rf"\b{self.kept[number]}\b", used):
+                self.fixed.append(_array(self.kept[number], values))
+        for table, places in self.printer.tables.items():
+            self.fixed.append(_array(table, places))
+        x = "int symbol" if program.symbols is not None else "const float *x"
+        symbols = program.symbols
+        lines = [
+            f"#ifndef {self.name.upper()}_H",
+            f"#define {self.name.upper()}_H",
+            "",
+            "#include <math.h>",
+            "",
+            *([f"#define {self.name.upper()}_SYMBOLS {symbols}"] if symbols is not None else []),
+            *([f"#define {self.name.upper()}_INPUTS {program.inputs}"] if symbols is None else []),
+            f"#define {self.name.upper()}_OUTPUTS {program.outputs}",
+            "",
+            *self._struct(),
+            "",
+            (HELPERS + _products(used)).replace("NAME", self.name),
+            *self.fixed,
+            "",
+            *self._start(),
+            "",
+            f"static inline void {self.name}_step({self.name}_state *state, {x}, float *y) {{",
+            *(f"  {line}" for line in step),
+            "}",
+            "",
+            "#endif",
+            "",
+        ]
+        return "\n".join(lines)
+
+    def _struct(self) -> Iterator[str]:
+        yield "typedef struct {"
+        program = self.loops.program
+        for n, number in enumerate(program.state):
+            kind = _type(self.loops.dtypes[number])
+            yield f"  {kind} s{n}[{max(self.loops.sizes[number], 1)}];"
+        if not program.state:
+            yield "  char none;"
+        yield f"}} {self.name}_state;"
+
+    def _start(self) -> Iterator[str]:
+        yield f"static inline void {self.name}_start({self.name}_state *state) {{"
+        for n, values in enumerate(self.loops.program.start):
+            flat = values.ravel()
+            if (flat == flat[:1]).all():
+                value = literal(flat[0]) if flat.size else "0"
+                yield f"  for (int i = 0; i < {max(flat.size, 1)}; i++) state->s{n}[i] = {value};"
+            else:
+                yield "  " + _array("start", flat)
+                yield f"  for (int i = 0; i < {flat.size}; i++) state->s{n}[i] = start[i];"
+        if not self.loops.program.state:
+            yield "  state->none = 0;"
+        yield "}"
+
+    def _step(self) -> Iterator[str]:
+        program, loops = self.loops.program, self.loops
+        if not program.state:
+            yield "(void)state;"
+        if program.symbols is not None:
+            yield "const int x[1] = {symbol};"
+        written: set[int] = set()
+        for loop in loops.loops:
+            factors = loop.factors(loops.constants)
+            if loop.out not in written:
+                written.add(loop.out)
+                size = loops.sizes[loop.out]
+                size = size if factors is None else _padded(size)
+                yield f"{_type(loops.dtypes[loop.out])} {self._called(loop.out)}[{size}];"
+            if factors is None:
+                yield from loop.lines(self.printer)
+            else:
+                yield from self._product(loop.out, *factors)
+        yield from self.printer.copy(loops.y, "y")
+        for n, read in enumerate(loops.state):
+            yield from self.printer.copy(read, f"state->s{n}")
+
+    def _product(self, product: int, vector: Read, weights: Read) -> Iterator[str]:
+        """A vector times constant weights, in blocks."""
+        columns, rows = weights.places.shape
+        matrix = self.loops.constants[weights.value][weights.places].T  # (rows, columns)
+        wide = columns // WIDE * WIDE
+        blocks = [matrix[:, n : n + WIDE] for n in range(0, wide, WIDE)]
+        blocks += [_widened(matrix[:, n : n + NARROW]) for n in range(wide, columns, NARROW)]
+        packed = np.concatenate([block.ravel() for block in blocks])
+        number = len(self.fixed)
+        name = f"{self.name}_w{number}"
+        found = affine(vector.places[0])
+        assert found is not None
+        offset = f" + {found[0]}" if found[0] else ""
+        x, out = f"{self._called(vector.value)}{offset}", self._called(product)
+        counts = f"{len(range(0, wide, WIDE))}, {len(range(wide, columns, NARROW))}"
+        if self.bits == 32:
+            self.fixed.append(_array(name, packed))
+            yield f"{self.name}_product({out}, {x}, {name}, {rows}, {counts});"
+            return
+        factors = np.abs(matrix).max(axis=0) / 127
+        factors = np.where(factors > 0, factors, 1).astype(np.float32)
+        whole = np.rint(matrix / factors).astype(np.int8)
+        blocks = [whole[:, n : n + WIDE] for n in range(0, wide, WIDE)]
+        blocks += [_widened(whole[:, n : n + NARROW]) for n in range(wide, columns, NARROW)]
+        self.fixed.append(_array(name, np.concatenate([block.ravel() for block in blocks])))
+        self.fixed.append(_array(f"{name}_factors", factors))
+        yield f"{self.name}_product({out}, {x}, {name}, {rows}, {counts});"
+        yield f"for (int i = 0; i < {columns}; i++) {out}[i] *= {name}_factors[i];"
+
+
+def _type(dtype: np.dtype) -> str:
+    return "float" if dtype.kind == "f" else "int"
+
+
+def _array(name: str, values: np.ndarray) -> str:
+    kind = {"f": "float", "i": "int", "u": "int", "b": "int"}[values.dtype.kind]
+    kind = "signed char" if values.dtype == np.int8 else kind
+    words = (
+        [literal(x) for x in values.ravel().tolist()]
+        if kind != "float"
+        else [literal(np.float32(x)) for x in values.ravel()]
+    )
+    lines = [", ".join(words[n : n + PER_LINE]) for n in range(0, len(words), PER_LINE)]
+    return f"static const {kind} {name}[{len(words)}] = {{\n  " + ",\n  ".join(lines) + "};"
+
+
+def _padded(size: int) -> int:
+    return -(-size // NARROW) * NARROW
+
+
+def _widened(block: np.ndarray) -> np.ndarray:
+    return np.pad(block, ((0, 0), (0, NARROW - block.shape[1])))
+
+
+def _products(step: str) -> str:
+    """The function that multiplies, for blocks of both widths."""
+    if "_product(" not in step:
+        return ""
+    kind = "signed char" if "_factors" in step else "float"
+    return (
+        f"static inline void NAME_product(float *y, const float *x, const {kind} *w, int rows, "
+        "int wide, int narrow) {\n"
+        + "".join(_block(width, count) for width, count in ((WIDE, "wide"), (NARROW, "narrow")))
+        + "}\n"
+    )
+
+
+def _block(width: int, count: str) -> str:
+    def over(words: str) -> str:
+        rows = [" ".join(words.format(n) for n in range(at, at + 4)) for at in range(0, width, 4)]
+        return "\n      ".join(rows)
+
+    start = ", ".join(f"a{n} = 0" for n in range(width))
+    return f"""\
+  for (int n = 0; n < {count}; n++) {{
+    float {start};
+    for (int k = 0; k < rows; k++) {{
+      const float h = x[k];
+      {over("NAME_ADD(a{0}, h, w[{0}]);")}
+      w += {width};
+    }}
+    {over("y[{0}] = a{0};").replace("      ", "    ")}
+    y += {width};
+  }}
+"""

@@ -1,0 +1,32 @@
+"""A network as one HTML page that needs no server and no other file."""
+
+import html
+import json
+from collections.abc import Mapping
+
+from ..tasks.interface import Interface
+from .javascript import function
+from .program import Program
+
+
+def page(
+    frame: str, parts: Mapping[str, str], program: Program, interface: Interface, about: str
+) -> str:
+    """The page.
+
+    Args:
+        frame: the template of all pages.
+        parts: the `html` and the `js` of this kind of page.
+        program: the network.
+        interface: what its numbers mean.
+        about: where it is from, in a line.
+    """
+    kept = json.dumps(interface.about).replace("<", "\\u003c")
+    code = "\n".join([function(program), f"const about = {kept};", parts["js"]])
+    for name, words in {
+        "TITLE": html.escape(about),
+        "BODY": parts["html"],
+        "CODE": code,
+    }.items():
+        frame = frame.replace(f"<!-- {name} -->", words)
+    return frame

@@ -1,0 +1,148 @@
+"""A network as JavaScript: one function, which runs in any browser and in Node.
+
+    const net = make();                a network, with its weights
+    const state = net.start();         the state before the first step, a list of arrays
+    const y = net.step(state, x);      one step: a vector x, or a symbol; changes the state
+
+Numbers are kept in float32 and computed with as float64.
+"""
+
+import base64
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .code import Language, Printer
+from .loops import Loops, loops_of
+from .program import Program
+
+FUNCTIONS = {
+    **{
+        name: f"Math.{name}({{}})"
+        for name in ("abs", "ceil", "cos", "exp", "expm1", "floor", "log", "log1p", "sign", "sin")
+    },
+    "sqrt": "Math.sqrt({})",
+    "tan": "Math.tan({})",
+    "tanh": "Math.tanh({})",
+    "neg": "(-{})",
+    "logistic": "(1 / (1 + Math.exp(-{})))",
+    "rsqrt": "(1 / Math.sqrt({}))",
+    "not": "(!{})",
+    "max": "Math.max({}, {})",
+    "min": "Math.min({}, {})",
+    "pow": "Math.pow({}, {})",
+    "square": "(({0}) * ({0}))",
+    "is_finite": "Number.isFinite({})",
+    "clamp": "Math.max(0, Math.min({}, {}))",
+}
+
+
+def literal(value: Any) -> str:
+    """A constant of JavaScript, which is read back as the same number."""
+    if isinstance(value, float | np.floating):
+        if not np.isfinite(value):
+            return "NaN" if np.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        return repr(float(value))
+    return str(int(value))
+
+
+LANGUAGE = Language(
+    "let",
+    "let",
+    FUNCTIONS,
+    literal,
+    {"float": "Number({})", "int": "Math.trunc({})"},
+)
+
+
+def function(program: Program, name: str = "make") -> str:
+    """A program as a function of JavaScript that makes the network.
+
+    Args:
+        program: see `trace`.
+        name: of the function.
+
+    Example:
+        >>> from ostinato.export.program import trace
+        >>> code = function(trace(ostinato.cells.Simple(3, 4, key=jax.random.key(0))))
+        >>> code.splitlines()[0]
+        'function make() {'
+    """
+    loops = loops_of(program)
+    names = {n: f"c{k}" for k, n in enumerate(loops.constants)}
+    names |= {n: f"state[{k}]" for k, n in enumerate(program.state)}
+    names[program.x] = "x"
+    printer = Printer(
+        LANGUAGE,
+        loops.dtypes,
+        loops.constants,
+        lambda n: "places" if n < 0 else names.get(n, f"v{n}"),
+    )
+    step = [*_step(loops, printer)]
+    lines = [
+        f"function {name}() {{",
+        *(f"  {line}" for line in _numbers(loops, printer, names)),
+        "  return {",
+        f"    inputs: {program.inputs if program.symbols is None else 1},",
+        f"    symbols: {'null' if program.symbols is None else program.symbols},",
+        f"    outputs: {program.outputs},",
+        *(f"    {line}" for line in _start(loops)),
+        "    step(state, x) {",
+        *(f"      {line}" for line in step),
+        "    },",
+        "  };",
+        "}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _array(dtype: np.dtype) -> str:
+    return "Float32Array" if dtype.kind == "f" else "Int32Array"
+
+
+def packed(values: np.ndarray) -> str:
+    """Numbers as an expression of JavaScript: the bytes of a typed array in base 64."""
+    kind = np.dtype("<f4") if values.dtype.kind == "f" else np.dtype("<i4")
+    words = base64.b64encode(values.astype(kind).tobytes()).decode()
+    return f'unpack("{words}", {_array(kind)})'
+
+
+def _numbers(loops: Loops, printer: Printer, names: dict[int, str]) -> Iterator[str]:
+    """The constants, and the arrays that the step writes."""
+    yield "const unpack = (words, kind) => {"
+    yield "  const bytes = Uint8Array.from(atob(words), (one) => one.charCodeAt(0));"
+    yield "  return new kind(bytes.buffer);"
+    yield "};"
+    for number, values in loops.constants.items():
+        yield f"const {names[number]} = {packed(values)};"
+    for table, places in printer.tables.items():
+        yield f"const {table} = {packed(places)};"
+    for number in dict.fromkeys(loop.out for loop in loops.loops):
+        yield f"const v{number} = new {_array(loops.dtypes[number])}({loops.sizes[number]});"
+
+
+def _start(loops: Loops) -> Iterator[str]:
+    yield "start() {"
+    yield "  return ["
+    for values in loops.program.start:
+        yield f"    {packed(values.ravel())},"
+    yield "  ];"
+    yield "},"
+
+
+def _step(loops: Loops, printer: Printer) -> Iterator[str]:
+    if loops.program.symbols is not None:
+        yield "x = [x];"
+    for loop in loops.loops:
+        yield from loop.lines(printer)
+    yield f"const y = new {_array(loops.dtypes[loops.program.y])}({loops.program.outputs});"
+    yield from printer.copy(loops.y, "y")
+    for n, read in enumerate(loops.state):
+        kind = _array(loops.dtypes[loops.program.state[n]])
+        yield f"const next{n} = new {kind}({read.places.size});"
+        yield from printer.copy(read, f"next{n}")
+    for n in range(len(loops.state)):
+        yield f"state[{n}] = next{n};"
+    yield "return y;"

@@ -1,0 +1,142 @@
+"""A run becomes a program or a page that gives the same answers, without Ostinato."""
+
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from ostinato import Config, open_run, train
+from ostinato.errors import BadInput
+from ostinato.export.run_export import TARGETS, export_run
+from ostinato.tasks import Adding, Series
+
+STRICT = ["-O2", "-Wall", "-Wextra", "-Werror", "-std=c99"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("exported")
+
+
+@pytest.fixture(scope="module")
+def table(folder):
+    """Two columns, of which one has gaps; and names that must not break code."""
+    rng = np.random.default_rng(0)
+    steps = np.arange(120)
+    values = np.stack([20 * np.sin(steps / 3) + rng.normal(size=120), rng.normal(size=120)], axis=1)
+    values[5:9, 1] = np.nan
+    lines = ['sold */ "it\\",price']
+    lines += [",".join("" if np.isnan(x) else repr(float(x)) for x in row) for row in values]
+    path = folder / "sales.csv"
+    path.write_text("\n".join(lines).replace('"it\\"', "it") + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def forecaster(folder, table):
+    config = Config(
+        file=str(table), target="sold */ it", horizon=3, quantiles="0.1,0.5,0.9", conformal=True,
+        split="60/30/10", missing="mask", cell="gru", units=5, length=10, batch=2, steps=2,
+    )  # fmt: skip
+    return train(config, folder / "forecaster")
+
+
+@pytest.fixture(scope="module")
+def writer(folder):
+    path = folder / "book.txt"
+    path.write_text('Ein Bär sagt "ja" \\ und?\t' * 40, encoding="utf-8")
+    return train(
+        Config(file=str(path), cell="lstm", units=6, length=9, batch=2, steps=2), folder / "w"
+    )
+
+
+def compiled(folder, name):
+    if shutil.which("cc") is None:
+        pytest.skip("there is no C compiler")
+    command = ["cc", *STRICT, f"{name}.c", "-o", name, "-lm"]
+    made = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr[:2000]
+    return folder / name
+
+
+def test_a_forecaster_in_c(forecaster, table, folder):
+    written = export_run(forecaster, "c", folder / "sales")
+    assert [path.name for path in written] == ["sales.h", "sales.c"]
+    program = compiled(folder, "sales")
+    ran = subprocess.run([program], stdin=table.open(), capture_output=True, text=True, check=True)
+    rows = [line.split(",") for line in ran.stdout.splitlines()[1:]]
+    expected = [*forecaster.forecast(table).rows()]
+    made = [[float(x) for x in row[1:]] for row in rows]
+    wanted = [[x for x in row.values() if isinstance(x, float)] for row in expected]
+    np.testing.assert_allclose(made, wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("", "empty"),
+        ("price\n1\n", "no column sold"),
+        ("sold */ it,price\n", "no rows"),
+        ("sold */ it,price\nx,1\n", "x is no number"),
+        ("sold */ it,price\n,1\n", "missing"),
+    ],
+)
+def test_a_wrong_table_is_refused_by_the_c_program(text, words, forecaster, folder):
+    if not (folder / "sales").exists():
+        test_a_forecaster_in_c(forecaster, folder / "sales.csv", folder)
+    ran = subprocess.run(
+        [folder / "sales"], input=text, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 2 and words in ran.stderr and ran.stderr.count("\n") == 1
+
+
+def test_a_writer_in_c(writer, folder):
+    """The most probable characters are those that the library takes."""
+    export_run(writer, "c", folder / "writer")
+    program = compiled(folder, "writer")
+    ran = subprocess.run([program, "Ein Bä", "30", "0"], capture_output=True, check=True)
+    assert ran.stdout.decode() == "Ein Bä" + writer.sample("Ein Bä", 30, temperature=0) + "\n"
+    wrong = subprocess.run([program, "Ω"], capture_output=True, text=True, check=False)
+    assert wrong.returncode == 2 and "does not know" in wrong.stderr
+
+
+def test_weights_of_eight_bits_are_a_quarter(writer, folder):
+    export_run(writer, "c", folder / "small", bits=8)
+    compiled(folder, "small")
+    code = (folder / "small.h").read_text()
+    assert "static const signed char small_w0" in code and "small_w0_factors" in code
+
+
+def test_a_page_is_whole(writer, forecaster, folder):
+    for run, name in ((writer, "writer"), (forecaster, "sales")):
+        (page,) = export_run(run, "html", folder / f"{name}_page")
+        text = page.read_text(encoding="utf-8")
+        assert "<!-- " not in text and not re.search(r"(src|href)=", text)
+        assert "</script>" in text and text.count("<script>") == 1
+
+
+def test_what_cannot_be_exported_is_refused(writer, folder, tmp_path):
+    with pytest.raises(BadInput, match="--to is one of c, html, got 'onnxx'"):
+        export_run(writer, "onnxx")
+    with pytest.raises(BadInput, match="32 bits"):
+        export_run(writer, "html", tmp_path / "page", bits=8)
+    with pytest.raises(BadInput, match="8 or 32 bits, got 7"):
+        export_run(writer, "c", tmp_path / "page", bits=7)
+    (tmp_path / "there.h").touch()
+    with pytest.raises(BadInput, match="exists"):
+        export_run(writer, "c", tmp_path / "there")
+    with pytest.raises(BadInput, match="no folder"):
+        export_run(writer, "c", tmp_path / "none" / "there")
+    assert [path.name for path in tmp_path.iterdir()] == ["there.h"]
+    both = Config(bidirectional=True, cell="gru", units=2, length=5, batch=2, steps=1)
+    run = train(both, tmp_path / "both", task=Series(np.arange(60.0), ys=np.arange(60) % 2))
+    with pytest.raises(BadInput, match="forecasts nothing"):
+        export_run(run, "c", tmp_path / "both_ways")
+    run = train(
+        Config(cell="gru", units=2, batch=2, steps=1), tmp_path / "adding", task=Adding(length=5)
+    )
+    with pytest.raises(BadInput, match="a run of the task adding"):
+        export_run(run, "html", tmp_path / "adding_page")
+    assert set(TARGETS) == {"c", "html"} and open_run(tmp_path / "adding")

@@ -85,8 +85,7 @@ def data_of_table(
     table, groups = rows.table, [*rows.groups]
     times = time_columns(table, settings, rows.timeline)
     roles = _roles(table, settings, target, kept, times)
-    ignored = names_in(settings.ignore)
-    values = table.matrix([*roles.numbers], ignored, names_in(settings.words))
+    values = table.matrix([*roles.numbers], names_in(settings.ignore), roles.words)
     cells = _cells(table, roles.words)
     ends = ends_of(each(values, groups), roles)
     columns = dict(zip([*roles.numbers, *roles.words], [*values.T, *cells.T], strict=True))

@@ -150,3 +150,21 @@ def test_gaps_and_repeated_times_are_refused(tmp_path):
         arranged(frame)
     with pytest.raises(BadInput, match=r'gaps? in 3 of 3 series.*gaps="mask"'):
         arranged(frame, duplicates="last")
+
+
+@pytest.mark.parametrize("gaps", ["mask", "fill", "keep"])
+@pytest.mark.parametrize("duplicates", ["first", "last", "mean", "sum"])
+def test_what_is_put_in_knows_nothing_of_later_rows(gaps, duplicates):
+    """Other values and words after a day leave every row up to that day as it was, bit for bit."""
+    frame = stores(np.random.default_rng(3))
+    day = pandas.Timestamp("2023-11-15")
+    later = frame["date"] > day
+    other = frame.assign(
+        sales=np.where(later, 1e6, frame["sales"]), weather=frame["weather"].mask(later, "fog")
+    )
+    one, two = (arranged(x, gaps=gaps, duplicates=duplicates) for x in (frame, other))
+    early = one.timeline.stamps <= np.datetime64(day)
+    assert (one.timeline.stamps == two.timeline.stamps).all() and one.notes == two.notes
+    sales = [x.table.numbers["sales"][early].tobytes() for x in (one, two)]
+    assert sales[0] == sales[1]
+    assert (one.table.texts["weather"] == two.table.texts["weather"])[early].all()

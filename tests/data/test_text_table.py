@@ -91,6 +91,7 @@ WRONG = {
     "a.csv": {
         "": "is empty; give a table",
         "\n\n": "has no column 't'",
+        "\n\nt,l\na,\n": "line 4: the label is empty",
         "t,l\n": "has no rows with 't', 'l'",
         "a,b\n1,2\n": "has no column 't'; it has 'a', 'b'; where the first line has no names",
         "t,l,l\na,b,c\n": "line 1: two columns are called 'l'",

@@ -20,7 +20,7 @@ LABELS = ("label", "labels", "class", "category", "target", "sentiment", "tag", 
 TEXTS = ("text", "texts", "sentence", "review", "document", "content", "message", "title", "x")
 
 
-def read_utf8(path: str | Path, what: str, encoding: str = "utf-8") -> str:
+def read_utf8(path: str | Path, what: str, encoding: str | None = None) -> str:
     """The text of a UTF-8 file, which may be compressed with gzip; an empty one is refused.
 
     A byte-order mark is left out.
@@ -28,7 +28,7 @@ def read_utf8(path: str | Path, what: str, encoding: str = "utf-8") -> str:
     Args:
         path: a regular file.
         what: what it should be, for messages, such as "text file".
-        encoding: another one, if the user says so.
+        encoding: that of the setting of the same name; `None` where there is no such setting.
     """
     check_file(path, what)
     try:
@@ -37,10 +37,11 @@ def read_utf8(path: str | Path, what: str, encoding: str = "utf-8") -> str:
         raise BadInput(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
     if not raw:
         raise BadInput(f"{path} is empty; give a {what}")
-    if encoding != "utf-8":
+    if encoding not in (None, "utf-8"):
         text = "".join(decoded(io.BytesIO(raw), path, encoding, advise=False))
         return text.removeprefix("\ufeff")
-    return "".join(_decoded(io.BytesIO(raw), str(path)))
+    tip = "" if encoding is None else "; give its --encoding, for example latin-1"
+    return "".join(_decoded(io.BytesIO(raw), str(path), tip))
 
 
 def read_lines(path: str | Path, what: str = "text file") -> list[str]:
@@ -149,8 +150,11 @@ def _lines(file: BinaryIO, where: str) -> Iterator[bytes]:
         yield raw
 
 
-def _decoded(lines: Iterable[bytes], where: str) -> Iterator[str]:
-    """Lines of UTF-8 with their newlines, without a byte-order mark at the beginning."""
+def _decoded(lines: Iterable[bytes], where: str, tip: str = "") -> Iterator[str]:
+    """Lines of UTF-8 with their newlines, without a byte-order mark at the beginning.
+
+    A tip follows the message about bytes that are not UTF-8.
+    """
     for number, raw in enumerate(lines, 1):
         if number == 1:
             raw = raw.removeprefix(codecs.BOM_UTF8)
@@ -160,7 +164,7 @@ def _decoded(lines: Iterable[bytes], where: str) -> Iterator[str]:
             yield raw.decode("utf-8")
         except UnicodeDecodeError as error:
             byte = raw[error.start]
-            raise BadInput(f"{where}, line {number}: not UTF-8, byte 0x{byte:02x}") from None
+            raise BadInput(f"{where}, line {number}: not UTF-8, byte 0x{byte:02x}{tip}") from None
 
 
 # What the two columns of a file are called.

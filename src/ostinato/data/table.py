@@ -167,6 +167,11 @@ class Table:
         if damaged:
             mend = f"mend {', '.join(map(shown, damaged[:LISTED]))}"
             advice += f", and {mend}" if options else f"{mend}, or leave them out with ignore"
+        texts = [name for name in names if faults[name].words > MAX_WORDS]
+        labels = [name for name in names if self._is_of_words(faults[name])]
+        if self.of_file and texts and labels:
+            columns = f"{self.option('text', texts[0])} {self.option('label', labels[0])}"
+            advice += f"; to label texts, {columns}"
         return (
             f"{self.path}: {len(names)} columns are not numbers: {', '.join(each)}{more}; {advice}"
         )

@@ -57,7 +57,9 @@ def suffix_of(path: str | Path) -> str:
     return Path(str(path).lower().removesuffix(".gz")).suffix
 
 
-def read_text_table(path: str | Path, names: Sequence[str], encoding: str = "utf-8") -> TextTable:
+def read_text_table(
+    path: str | Path, names: Sequence[str], encoding: str | None = None
+) -> TextTable:
     """Some columns of a table as texts; rows in which all of them are empty are left out.
 
     Example:
@@ -103,7 +105,7 @@ def _missing(path: str | Path, name: str, known: Sequence[str], tip: str = "") -
 
 def _of_cells(path: str, text: str, names: Sequence[str]) -> tuple[int, Rows]:
     """How many lines are blank, and the rows of a file whose first line has the names."""
-    first = text.split("\n", 1)[0]
+    first = next((line for line in text.split("\n") if line.strip()), "")
     headers = {mark: _first_cells(first, mark) for mark in DELIMITERS}
     fitting = [mark for mark, cells in headers.items() if {*names} <= {*cells}]
     numbered = not fitting and all(name.isascii() and name.isdigit() for name in names)
@@ -204,8 +206,11 @@ def _parsed(text: str, where: str) -> Any:
 
     try:
         return json.loads(text, parse_constant=refuse)
+    except json.JSONDecodeError as error:
+        what = f"{error.msg} at column {error.colno}"
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"{where}: not JSON, {error}; give one object per line") from None
+        what = str(error)
+    raise BadInput(f"{where}: not JSON, {what}; give one object per line")
 
 
 def _cells_of(found: Any, names: Sequence[str], where: str) -> list[Any]:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from ..errors import BadInput
 from ..settings import shown
 from .artefact_checks import kept_object
+from .frames import is_frame
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,6 +119,8 @@ def checked_texts(given: Any, what: str, kinds: Any = str) -> list[str]:
         ostinato.errors.BadInput: sources must be a list of texts, got 'one'
     """
     listed = given.tolist() if isinstance(given, np.ndarray) else given
+    if is_frame(given):  # a column of pandas, Polars or Arrow
+        listed = np.asarray(given, object).tolist()
     if not isinstance(listed, Sequence) or isinstance(listed, str | bytes):
         raise BadInput(f"{what} must be a list of texts, got {shown(given)}")
     for n, one in enumerate(listed):

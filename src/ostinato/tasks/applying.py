@@ -133,7 +133,7 @@ class ApplyOptions:
             return iter(checked_texts(self.given, "the lines"))
         return given_lines(None if self.given is None else Path(self.given))
 
-    def of_column(self, name: str | None, encoding: str = "utf-8") -> "ApplyOptions":
+    def of_column(self, name: str | None, encoding: str | None = None) -> "ApplyOptions":
         """The same on the texts of a column, if the input is a table and the run learned from one.
 
         Args:

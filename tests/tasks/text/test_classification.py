@@ -83,7 +83,10 @@ def test_other_texts_are_read_with_the_words_of_the_model(trained, tmp_path):
         ("good\tfine\nbad no\n", "line 2: no tab"),
         ("good\tfine\n\tno\n", "line 2: the label is empty"),
         ("good\tfine\nbad\t \n", "line 2: the text is empty"),
-        (b"good\tfine\nbad\t\xff\n", "line 2: not UTF-8, byte 0xff"),
+        (
+            b"good\tfine\nbad\t\xff\n",
+            "line 2: not UTF-8, byte 0xff; give its --encoding, for example latin-1",
+        ),
         ("good\tfine\n" * 20, "at least 2 classes, got 1"),
         ("Label\tText\ngood\tfine\nbad\tno\n", "line 1: 'Label' and 'Text' read like the names"),
         ("it is fine\tgood\nno\tbad\nso so\tgood\n" * 3, "3 different labels and 2 different text"),

@@ -60,6 +60,23 @@ def test_several_labels_are_lists_or_have_a_separator(tmp_path):
         assert again.answers.kind == "multilabel"
 
 
+def test_labels_and_texts_in_memory():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"review": TEXTS, "mood": LABELS})
+    kept = Classify(TEXTS, LABELS).fingerprint()
+    assert Classify(frame["review"], frame["mood"]).fingerprint() == kept
+    for labels, words in (
+        ([["a"], "b"], "labels of text 1 must be a list of texts, got 'b'"),
+        ([["a"], [3]], "labels of text 1 must be a list of texts, got 3"),
+        (None, "labels must be a list of texts, got None"),
+        (frame, "labels must be a list of texts"),
+    ):
+        with pytest.raises(BadInput, match=words):
+            Classify(["one", "two"], labels)
+    with pytest.raises(BadInput, match="several for each text; leave out kind"):
+        Classify(TEXTS, [["a"]] * 40, kind="classification")
+
+
 def test_a_folder_for_each_label(tmp_path):
     for n, (text, label) in enumerate(zip(TEXTS, LABELS, strict=True)):
         (tmp_path / "moods" / label).mkdir(parents=True, exist_ok=True)

@@ -96,7 +96,7 @@ class Classify(Arrays):
     def __init__(
         self,
         texts: Sequence[str],
-        labels: Sequence[str],
+        labels: Sequence[Any],
         *,
         source: str = "the texts",
         artefacts: Artefacts = None,
@@ -112,8 +112,13 @@ class Classify(Arrays):
                 `length`, `split`, `vectors` and `freeze_vectors`; see `Settings`.
         """
         texts = checked_texts(texts, "texts")
-        lists = any(isinstance(some, list | tuple) for some in labels)
-        labels = [*labels] if lists else checked_texts(labels, "labels", str | int | np.generic)
+        lists = isinstance(labels, list | tuple) and any(
+            isinstance(some, list | tuple) for some in labels
+        )
+        if lists:
+            labels = [checked_texts(x, f"labels of text {n}") for n, x in enumerate(labels)]
+        else:
+            labels = checked_texts(labels, "labels", str | int | np.generic)
         if len(texts) != len(labels):
             raise BadInput(f"there are {len(texts)} texts and {len(labels)} labels")
         FileTask.__init__(self, source=source, **given)
@@ -134,6 +139,10 @@ class Classify(Arrays):
             known["answers"] = artefacts["answers"]
         several = lists or (artefacts is not None and artefacts["answers"].get("several", False))
         kind, names = self.settings.kind or KINDS[several], None
+        if lists and kind == KINDS[0]:
+            raise BadInput(
+                "lists of labels are several for each text; leave out kind, or join them"
+            )
         if kind == KINDS[1]:
             targets, names = label_sets(labels, known["answers"]["classes"] if known else None)
         else:

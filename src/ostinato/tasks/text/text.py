@@ -15,6 +15,7 @@ from ...data import Batch, Vocabulary, read_symbols
 from ...data.files import whole_path
 from ...data.reading import notes_on
 from ...data.splits import divided, shares
+from ...data.text_table import JSON, suffix_of
 from ...decoding import sample
 from ...decoding.sampling import NotFinite
 from ...decoding.text import opening
@@ -139,6 +140,9 @@ class Text(Streamed, FileTask, TextTask):
                 raise BadInput(f"{file} has fewer than 2 symbols; there is nothing to predict")
             task = cls(symbols, known, source=file, **options)
         task.notes = notes_on(file, known)
+        if suffix_of(file) in JSON:
+            columns = "--text and --label, or --source and --target, name columns to learn from"
+            task.notes += (f"{file} is read as one text; {columns}",)
         return task
 
     @classmethod

@@ -167,8 +167,8 @@ class Table:
         if damaged:
             mend = f"mend {', '.join(map(shown, damaged[:LISTED]))}"
             advice += f", and {mend}" if options else f"{mend}, or leave them out with ignore"
-        texts = [name for name in names if faults[name].words > MAX_WORDS]
-        labels = [name for name in names if self._is_of_words(faults[name])]
+        texts = [n for n in names if faults[n].words > MAX_WORDS and n not in self.texts]
+        labels = [n for n in self.columns_of_words() if n in faults]
         if self.of_file and texts and labels:
             columns = f"{self.option('text', texts[0])} {self.option('label', labels[0])}"
             advice += f"; to label texts, {columns}"

@@ -25,7 +25,7 @@ from ostinato.lens.doctor import Evidence
 from ostinato.runs import Config, Diverged, open_run, train
 from ostinato.runs.analysis.examination import gather
 from ostinato.runs.build import build_network, build_task
-from ostinato.tasks import Task, Text
+from ostinato.tasks import Series, Task, Text
 from ostinato.wiring import Network
 
 FOLDER = Path(__file__).parent / "evidence"
@@ -40,6 +40,7 @@ class Case:
         fault: what the doctor must call it, or `None` where it must find nothing.
         config: of the run.
         task, network: what is changed in those that the configuration describes.
+        data: makes the task in place of the configuration, whose file need not exist.
     """
 
     name: str
@@ -47,9 +48,10 @@ class Case:
     config: Config
     task: Callable[[Task], Task] = lambda task: task
     network: Callable[[Network], Network] = lambda network: network
+    data: Callable[[], Task] | None = None
 
     def run(self) -> Evidence:
-        task = self.task(build_task(self.config))
+        task = self.task(build_task(self.config) if self.data is None else self.data())
         network = self.network(build_network(self.config, task))
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "run"
@@ -57,7 +59,11 @@ class Case:
                 train(self.config, path, task=task, network=network)
             except Diverged:
                 pass
-            return gather(open_run(path), task, network)
+            evidence = gather(open_run(path), task, network)
+        settings = evidence.settings
+        if "file" in settings:  # without the folder in which it was trained
+            settings = settings | {"file": Path(settings["file"]).name}
+        return dataclasses.replace(evidence, settings=settings)
 
     @property
     def file(self) -> Path:
@@ -181,7 +187,19 @@ def the_first(count: int) -> Callable[[Task], Task]:
     return change
 
 
+def series(noise=(0.3, 0.3), walk=False, **settings) -> dict:
+    """A noisy wave, or a random walk, with a deviation of its noise from step 2,400 on."""
+    rng = np.random.default_rng(0)
+    values = np.where(np.arange(3000) < 2400, *noise) * rng.normal(size=3000)
+    values = np.cumsum(values) if walk else values + np.sin(np.arange(3000) / 5)
+    usual = {"units": 16, "length": 25, "steps": 400, "cell": "gru", "split": "80/20/0"}
+    config = Config(file="waves.npy", **{**usual, **settings})
+    return {"config": config, "data": lambda: Series(values, settings=config.task.settings)}
+
+
 HEALTHY = [
+    Case("series of quantiles", None, **series(horizon=2, quantiles="0.1,0.5,0.9")),
+    Case("series of means", None, **series(season=31)),
     Case("text mlstm adam", None, text(cell="mlstm")),
     Case("text lstm adam", None, text()),
     Case("text gru rmsprop", None, text(cell="gru", learner="rmsprop", rate=0.003)),
@@ -219,6 +237,19 @@ HEALTHY = [
 ]
 
 FAULTS = [
+    Case("a random walk", "worse than naive", **series(walk=True, steps=150)),
+    Case(
+        "more noise in validation",
+        "intervals too narrow",
+        **series((0.2, 0.8), quantiles="0.1,0.5,0.9"),
+    ),
+    Case(
+        "less noise in validation",
+        "intervals too wide",
+        **series((0.8, 0.2), quantiles="0.1,0.5,0.9"),
+    ),
+    Case("nothing held out", "no validation part", text(split="100/0/0", steps=200)),
+    Case("a few characters", "too little data", text(steps=200), task=the_first(20)),
     Case("adam rate 1", "rate too high", text(rate=1.0)),
     Case(
         "sgd rate 100",

@@ -1,6 +1,7 @@
 """The doctor: every planted fault is named, and nothing is said about healthy runs."""
 
 import math
+import re
 import shlex
 from dataclasses import fields, replace
 
@@ -10,6 +11,8 @@ import typer
 from ostinato.cli import app
 from ostinato.lens.doctor import RULES, Evidence, diagnose
 from ostinato.lens.doctor.evidence import again, look_at_batches
+from ostinato.lens.doctor.rules_for_data import too_little
+from ostinato.lens.doctor.rules_for_forecasts import tail
 from ostinato.runs import Config, train
 from ostinato.runs.analysis.examination import gather
 from ostinato.tasks import Text
@@ -213,3 +216,59 @@ def test_commands_are_those_of_the_command_line(case):
 def test_the_same_from_training_anew(case):
     found = names(case.run())
     assert found == [] if case.fault is None else case.fault in found
+
+
+# Forecasts
+
+
+def test_a_small_sample_of_intervals_raises_no_alarm():
+    """20 of 40 is far from 0.8 by chance once in 40,000 times; 2 of 4 once in 5 times."""
+    evidence = CASES["more noise in validation"].recorded()
+    for covered, apart, alarms in [
+        (0.5, 40, ["intervals too narrow"]),
+        (0.5, 4, []),
+        (0.0, 4, []),
+        (0.78, 10**6, []),  # sure, but not worth a word
+        (1.0, 20, []),
+        (1.0, 60, ["intervals too wide"]),
+        (None, 0, []),
+    ]:
+        forecasts = replace(evidence.forecasts, covered=covered, apart=apart)
+        assert names(replace(evidence, forecasts=forecasts)) == alarms
+
+
+def test_the_tail_is_that_of_a_binomial_distribution():
+    for count, share, inside in [(10, 0.8, 5), (40, 0.8, 20), (300, 0.95, 299), (7, 0.5, 0)]:
+        terms = [
+            math.comb(count, k) * share**k * (1 - share) ** (count - k) for k in range(count + 1)
+        ]
+        assert tail(count, share, inside, -1) == pytest.approx(sum(terms[: inside + 1]), rel=1e-9)
+        assert tail(count, share, inside, 1) == pytest.approx(sum(terms[inside:]), rel=1e-9)
+
+
+def test_a_naive_forecast_is_compared_with_the_best_validation():
+    evidence = CASES["series of means"].recorded()
+    best = min(value for _, value in evidence.history.validations)
+    for factor, alarms in ((1.01, []), (0.99, ["worse than naive"])):
+        forecasts = replace(evidence.forecasts, naive={"persistence": factor * best, "far": 99.0})
+        assert names(replace(evidence, forecasts=forecasts)) == alarms
+    begun = replace(evidence.history, losses=evidence.history.losses[:3])
+    assert "worse than naive" not in names(
+        replace(evidence, forecasts=forecasts, history=replace(begun, validations=[]))
+    )
+
+
+@pytest.mark.parametrize(
+    "numbers, says",
+    [
+        ((5, 100, 1000, 10.0), "5 targets, fewer than one window of 100 steps"),
+        ((1, 100, 1000, None), "1 target, fewer"),
+        ((200, 100, 70_000, 800.0), "200 targets for 70,000 parameters, .* of them 800 times"),
+        ((200, 100, 70_000, 20.0), None),  # it is read a few times only
+        ((2000, 100, 70_000, 800.0), None),
+        ((None, 100, 70_000, None), None),
+    ],
+)
+def test_too_little_data(numbers, says):
+    found = too_little(*numbers)
+    assert (found is None) == (says is None) and (says is None or re.search(says, found))

@@ -161,7 +161,8 @@ def test_zooming_asks_for_what_was_left_out(studio):
 
 
 UNLABELLED = """[...document.querySelectorAll("input, select, textarea")].filter((box) =>
-    !box.labels?.length && !box.getAttribute("aria-label")).map((box) => box.outerHTML)"""
+    !box.labels?.length && !box.matches("[aria-label], [aria-labelledby]"))
+    .map((box) => box.outerHTML)"""
 
 
 def test_pages_fit_narrow_screens_and_dark_ones(studio):

@@ -179,10 +179,10 @@ def _forecasts(
             raise BadInput(f"--backtest is for forecasts; this run was trained on {task.name}")
         return {}
     made = hindcasts(network, series, part)
-    each_series = {str(n): values for n, values in made.by_series().items()}
+    each_series = {name: one.metrics() for name, one in made.each_series().items()}
     result: dict[str, Any] = {"forecasts": {"by_step": made.by_step(), "by_series": each_series}}
     if origins is not None:
-        made_then = run_backtest(network, series, origins, yardsticks or (), report)
+        made_then = run_backtest(network, series, origins, yardsticks, report)
         result["backtest"] = made_then.as_json()
     return result
 
@@ -260,7 +260,7 @@ def _show(result: dict) -> None:
         lines += _table(f"forecast from step, {then['note']}", origins)
         lines += _table("all origins", {"this run": then["overall"], **then["yardsticks"]})
         if then["left_out"]:
-            few = ", ".join(map(str, then["left_out"][:ROWS]))
+            few = ", ".join(then["left_out"][:ROWS])
             lines.append(f"left out, because too short for so many origins: series {few}")
     if classes := result.get("confusion"):
         counts = np.array(classes["counts"])

@@ -41,11 +41,12 @@ def trust(network: Model, task: SeriesTask) -> list[Chart]:
     if made.calibrated and raw.interval is not None:
         parts["before calibration"] = raw
     if len(task.series) > 1:
-        name = f"coverage of {made.interval}"
-        shares = {n: values[name] for n, values in made.by_series().items()}
-        known = [n for n, share in shares.items() if share is not None]
-        known.sort(key=lambda n: -abs((shares[n] or 0.0) - (high - low)))
-        parts |= {f"series {n}": made.among(made.series == n) for n in known[:SERIES]}
+        which = f"coverage of {made.interval}"
+        each, wanted = made.each_series(), high - low
+        shares = {name: one.metrics()[which] for name, one in each.items()}
+        known = {name: abs(share - wanted) for name, share in shares.items() if share is not None}
+        worst = sorted(known, key=known.__getitem__, reverse=True)
+        parts |= {f"series {name}": each[name] for name in worst[:SERIES]}
     fair = (
         " It was calibrated on this very part, so it is right here by construction; "
         "`ostinato evaluate --part test` says what it is on new data."

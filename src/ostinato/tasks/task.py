@@ -261,6 +261,10 @@ class Task(abc.ABC):
         """The number of epochs in so many batches; `None` if the training data are unlimited."""
         return None
 
+    def training_steps(self) -> int | None:
+        """How many steps of a text or series there are to learn; `None` for other tasks."""
+        return None
+
     @classmethod
     def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Task":
         """The same task on other data, all of it held out as `"valid"` and `"test"`.

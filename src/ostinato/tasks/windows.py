@@ -112,6 +112,9 @@ class Streamed(Task):
             return batches / windows_of(stream.steps, size, length)
         return batches * size * length / stream.steps
 
+    def training_steps(self) -> int:
+        return int(np.count_nonzero(self.stream_of("train").there))
+
     def held_out(self, part: str, size: int) -> Iterator[Batch]:
         # With a washout in a single stream, so that all of it but the beginning counts.
         size = min(checked_count(size, "sequences of a batch"), 1) if self.washout else size

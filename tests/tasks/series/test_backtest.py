@@ -48,7 +48,7 @@ def test_several_series_of_different_lengths():
     found = backtest(network_for(task), task, 10)
     assert found.left_out == [1] and found.made.series.tolist() == [0] * 10 + [2] * 10
     first = found.as_json()["origins"][0]
-    assert first["first"] == [192, 120] and first["series"] == [0, 2]
+    assert first["first"] == [192, 120] and first["series"] == ["0", "2"]
     assert {*origins_of(task, 8)} == {0, 1, 2}
 
 
@@ -71,7 +71,7 @@ def test_refuses(count, words):
         origins_of(none, 1)
 
 
-@pytest.mark.parametrize("words", ["", "ets,", "ets,ets", "arima", ["naive"], "ETS"])
+@pytest.mark.parametrize("words", ["", "ets,", "ets,ets", "arima", ["naive"], "ETS", 3, [None]])
 def test_unknown_yardsticks(words):
     with pytest.raises(BadInput, match="yardsticks"):
         checked_names(words)

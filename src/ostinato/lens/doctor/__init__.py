@@ -1,9 +1,10 @@
 """The doctor: what is wrong with a run, in plain English and with the evidence."""
 
-from . import rules_for_data, rules_for_network, rules_for_training
+from . import rules_for_data, rules_for_forecasts, rules_for_network, rules_for_training
 from .evidence import Data as Data
 from .evidence import Evidence as Evidence
 from .evidence import Finding as Finding
+from .evidence import Forecasts as Forecasts
 from .evidence import Goal as Goal
 from .evidence import History as History
 from .evidence import Network as Network
@@ -14,6 +15,8 @@ RULES = (
     rules_for_data.targets_not_shifted,
     rules_for_data.vocabulary_mismatch,
     rules_for_data.state_of_other_sequences,
+    rules_for_data.too_little_data,
+    rules_for_data.no_validation_part,
     rules_for_training.exploding_gradient,
     rules_for_training.clipping_always_on,
     rules_for_training.clipping_never_on,
@@ -30,6 +33,9 @@ RULES = (
     rules_for_training.overfitting,
     rules_for_training.diverged,
     rules_for_training.loss_at_chance,
+    rules_for_forecasts.worse_than_naive,
+    rules_for_forecasts.intervals_too_narrow,
+    rules_for_forecasts.intervals_too_wide,
 )
 
 

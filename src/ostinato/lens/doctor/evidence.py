@@ -97,6 +97,10 @@ class Data:
         largest_symbol, largest_answer: the largest in the batch.
         parts_differ: total variation distance between the symbol frequencies of the training and
             the validation part: 0 if they are equal, 1 if disjoint.
+        training: steps of the training part with a target, of a text or series.
+        parameters: that are trained.
+        epochs: how often all steps of the run read the training part.
+        validated: whether anything in the validation part counts.
     """
 
     shape: tuple[int, int]
@@ -113,6 +117,27 @@ class Data:
     largest_symbol: int | None
     largest_answer: int | None
     parts_differ: float | None
+    training: int | None = None
+    parameters: int | None = None
+    epochs: float | None = None
+    validated: bool = True
+
+
+@dataclass(frozen=True)
+class Forecasts:
+    """The forecasts of the validation part by the best checkpoint.
+
+    Attributes:
+        naive: the metric of naive forecasts, by name.
+        intended: the share that the intervals should cover, or `None` without intervals.
+        covered: the share that they do cover.
+        apart: how many of the forecasts do not overlap, so that each says something of its own.
+    """
+
+    naive: dict[str, float]
+    intended: float | None = None
+    covered: float | None = None
+    apart: int = 0
 
 
 @dataclass(frozen=True)
@@ -146,6 +171,7 @@ class Evidence:
         first_order: whether the learner follows the gradient, without curvature.
         remedy: what a learner that fits once, such as rls, advises against memorising; neither
             dropout nor patience helps it.
+        forecasts: of a task that forecasts, if there is a checkpoint.
     """
 
     goal: Goal
@@ -155,6 +181,7 @@ class Evidence:
     network: Network | None
     first_order: bool = True
     remedy: str | None = None
+    forecasts: Forecasts | None = None
 
     @property
     def weights(self) -> str:
@@ -169,13 +196,21 @@ class Evidence:
         return msgspec.convert(numbers, cls)
 
 
-def look_at_batches(task: Task, one: Batch, two: Batch, size: int) -> Data:
+def look_at_batches(
+    task: Task,
+    one: Batch,
+    two: Batch,
+    size: int,
+    parameters: int | None = None,
+    epochs: float | None = None,
+) -> Data:
     """The facts about a task's batches that the doctor needs.
 
     Args:
         task: the task.
         one, two: two consecutive training batches.
         size: the number of sequences that was asked for.
+        parameters, epochs: of the run; see `Data`.
 
     Example:
         >>> text = run.task()
@@ -208,6 +243,10 @@ def look_at_batches(task: Task, one: Batch, two: Batch, size: int) -> Data:
         largest_symbol=int(xs.max()) if symbolic else None,
         largest_answer=int(targets[counts].max()) if answering and counts.any() else None,
         parts_differ=_parts_differ(task, size) if symbolic else None,
+        training=task.training_steps(),
+        parameters=parameters,
+        epochs=epochs,
+        validated=any(np.any(batch.counted) for batch in task.held_out("valid", size)),
     )
 
 

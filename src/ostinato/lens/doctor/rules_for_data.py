@@ -1,8 +1,11 @@
 """Faults of the data, found in the batches."""
 
-from .evidence import Evidence, Finding
+from .evidence import Evidence, Finding, again
 
 MAX = 0.95
+PER_TARGET = 100  # parameters; with more, and MANY epochs, a network learns its data by heart
+MANY = 100
+ENOUGH = 1000  # training symbols; the frequencies in fewer of them say little
 
 
 def batch_and_time_swapped(e: Evidence) -> Finding | None:
@@ -76,7 +79,8 @@ def vocabulary_mismatch(e: Evidence) -> Finding | None:
                 f"numbered from 0 to {count - 1}.",
                 "symbols = vocabulary.encode(text)  # with the vocabulary of the task",
             )
-    if data.parts_differ is not None and data.parts_differ > 0.5:
+    enough = data.training is None or data.training >= ENOUGH
+    if data.parts_differ is not None and data.parts_differ > 0.5 and enough:
         return Finding(
             "vocabulary mismatch",
             "Training and validation do not encode symbols in the same way.",
@@ -84,3 +88,59 @@ def vocabulary_mismatch(e: Evidence) -> Finding | None:
             "symbols = vocabulary.encode(text)  # the same vocabulary for both parts",
         )
     return None
+
+
+def too_little(
+    training: int | None, window: int, parameters: int | None, epochs: float | None
+) -> str | None:
+    """Why so few training targets cannot be learned from, in a sentence; `None` if they can be.
+
+    Args:
+        training: steps of the training part with a target; `None` if there is no end to them.
+        window: steps of a sequence.
+        parameters: that are trained.
+        epochs: in the whole run.
+
+    Example:
+        >>> too_little(5, 100, 70_000, 1000.0)
+        'the training part has 5 targets, fewer than one window of 100 steps'
+        >>> too_little(5000, 100, 70_000, 1000.0)
+    """
+    if training is None:
+        return None
+    what = f"the training part has {training:,} target{'' if training == 1 else 's'}"
+    if training < window:
+        return f"{what}, fewer than one window of {window:,} steps"
+    many = epochs is not None and epochs >= MANY
+    if many and parameters is not None and parameters > PER_TARGET * training:
+        return (
+            f"{what} for {parameters:,} parameters, and all steps together read each of them "
+            f"{epochs:,.0f} times"
+        )
+    return None
+
+
+def too_little_data(e: Evidence) -> Finding | None:
+    """A text or series that is shorter than a window, or far too short for the network."""
+    data = e.data
+    why = too_little(data.training, data.asked[0], data.parameters, data.epochs)
+    if why is None:
+        return None
+    return Finding(
+        "too little data",
+        "There is too little to learn from; the network can only learn it by heart.",
+        f"{why}.",
+        "more data; or a smaller network: " + again(e.settings, units=8, budget=None, patience=3),
+    )
+
+
+def no_validation_part(e: Evidence) -> Finding | None:
+    """A run of which nobody can say how it does on data that it has not seen."""
+    if e.data.validated:
+        return None
+    return Finding(
+        "no validation part",
+        "Nothing is held out, so the best checkpoint cannot be chosen and overfitting not be seen.",
+        "0 targets are in the validation part.",
+        again(e.settings, split="80/10/10"),
+    )

@@ -144,7 +144,7 @@ def overfitting(e: Evidence) -> Finding | None:
         f"{e.goal.metric}: {e.network.score:.3g} in training{e.weights} and {values[-1][1]:.3g} in "
         f"validation at step {values[-1][0]}, which was best ({values[best][1]:.3g}) at step "
         f"{values[best][0]}.",
-        _less_memorising(e),
+        less_memorising(e),
     )
 
 
@@ -153,6 +153,8 @@ def generalisation_gap(e: Evidence) -> Finding | None:
     values = e.history.validations
     if not values or not e.goal.baselines or len(e.history.losses) < ENOUGH or overfitting(e):
         return None
+    if e.forecasts is not None:
+        return None  # its baselines do not count anything; see `worse_than_naive`
     step, last = values[-1]
     name, baseline = max(e.goal.baselines.items(), key=lambda pair: e.goal.gain(pair[1]))
     trained = max(_trained(e, step), key=e.goal.gain, default=last)
@@ -163,11 +165,11 @@ def generalisation_gap(e: Evidence) -> Finding | None:
         "The network predicts its training text far better than other text.",
         f"{e.goal.metric}: {trained:.3g} in training and {last:.3g} in validation, where {name} "
         f"reaches {baseline:.3g} by counting.",
-        "more text; or " + _less_memorising(e),
+        "more text; or " + less_memorising(e),
     )
 
 
-def _less_memorising(e: Evidence) -> str:
+def less_memorising(e: Evidence) -> str:
     """What to try against a network that memorises."""
     return e.remedy or again(e.settings, dropout=0.3, patience=3)
 
@@ -197,7 +199,7 @@ def window_too_short(e: Evidence) -> Finding | None:
 def loss_at_chance(e: Evidence) -> Finding | None:
     """Validation no better than a constant output, and a loss that no longer falls."""
     values = e.history.validations
-    if not values or len(e.history.losses) < ENOUGH or _falls(e.history.losses):
+    if not values or len(e.history.losses) < ENOUGH or falls(e.history.losses):
         return None
     best = max(values, key=lambda pair: e.goal.gain(pair[1]))[1]
     if e.goal.gain(best) > 0.02:
@@ -258,7 +260,7 @@ def _risen(losses: list[float]) -> bool:
     return not means[-1] < lowest + 0.25 * (abs(means[0] - lowest) + abs(lowest))
 
 
-def _falls(losses: list[float]) -> bool:
+def falls(losses: list[float]) -> bool:
     """Whether the last quarter is significantly below the one before (three standard errors)."""
     quarter = len(losses) // 4
     if quarter < 3:

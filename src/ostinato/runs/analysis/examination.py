@@ -10,13 +10,14 @@ from ...cells import Model
 from ...data import Batch
 from ...errors import BadInput
 from ...lens import ignored_before, saturation
-from ...lens.doctor import Evidence, Finding, Goal, History, diagnose
+from ...lens.doctor import Evidence, Finding, Forecasts, Goal, History, diagnose
 from ...lens.doctor import Network as Measured
 from ...lens.doctor.evidence import look_at_batches
 from ...progress import Report, silent
 from ...tasks import Task
+from ...tasks.series.hindcasts import hindcasts
 from ..build import build_learner
-from ..folder.events import Divergence, Event, Valid, logged_steps, of_form, opening
+from ..folder.events import Divergence, Event, Opening, Valid, logged_steps, of_form, opening
 from ..folder.run import Run, Saved, checked_run
 from ..loop.probe import Lens, first_counted, looked_at
 from .evaluation import measured
@@ -63,16 +64,19 @@ def gather(
     first = first_counted(task, size)
     one, two = task.batch(first, size), task.batch(first + 1, size)
     events, kind = run.events(), run.config.learner.kind
+    start = opening(events)
     with run.precision():
         network = _measured(run, like, task, one, size, report) if run.steps() else None
+        forecasts = _forecasts(run, like, task, start, report) if run.steps() else None
     return Evidence(
-        goal=_goal(task, events),
+        goal=_goal(task, start),
         settings=run.config.non_default(),
         history=_history(events),
-        data=look_at_batches(task, one, two, size),
+        data=look_at_batches(task, one, two, size, start.get("parameters"), start.get("epochs")),
         network=network,
         first_order=not (kind.exact or kind.epochs),  # a learner that fits once has no rate
         remedy=build_learner(run.config, task).advice(0.0) if kind.epochs else None,
+        forecasts=forecasts,
     )
 
 
@@ -89,8 +93,7 @@ def finite_checkpoint(run: Run, which: str, like: Model | None = None) -> Saved:
     return saved._replace(network=eqx.nn.inference_mode(saved.network))
 
 
-def _goal(task: Task, events: list[Event]) -> Goal:
-    start = opening(events)
+def _goal(task: Task, start: Opening) -> Goal:
     return Goal(
         metric=task.metric.name,
         chance=task.chance,
@@ -111,6 +114,26 @@ def _history(events: list[Event]) -> History:
         validations=[(step, value) for step, value in valid if value is not None],
         trouble=next((e["words"] for e in reversed(of_form(events, Divergence))), None),
     )
+
+
+def _forecasts(
+    run: Run, like: Model | None, task: Task, start: Opening, report: Report
+) -> Forecasts | None:
+    """How good the forecasts of the best checkpoint are on the validation part."""
+    series = task.forecasting()
+    if series is None or not series.parts["valid"].there.any():
+        return None
+    report(0, None, "comparing forecasts with what came")
+    made = hindcasts(finite_checkpoint(run, "best", like).network, series, "valid")
+    baselines = start.get("baselines", {})
+    naive = {name: baselines[name] for name in series.seasons if name in baselines}
+    if made.interval is None:
+        return Forecasts(naive)
+    low, high = made.levels[0], made.levels[-1]
+    assert low is not None and high is not None
+    apart = int(series.parts["valid"].there.sum()) // series.horizon
+    covered = made.metrics()[f"coverage of {made.interval}"]
+    return Forecasts(naive, high - low, covered, apart)
 
 
 def _number(value: float | None) -> float:

@@ -33,12 +33,16 @@ def forecast_scores(run: Run, part: str = "valid", *, task: Task | None = None) 
         return {
             "overall": made.metrics(),
             "by_step": made.by_step(),
-            "by_series": {str(n): values for n, values in made.by_series().items()},
+            "by_series": {name: one.metrics() for name, one in made.each_series().items()},
         }
 
 
 def backtest_run(
-    run: Run, origins: int = 10, yardsticks: str | Sequence[str] = (), *, task: Task | None = None
+    run: Run,
+    origins: int = 10,
+    yardsticks: str | Sequence[str] | None = None,
+    *,
+    task: Task | None = None,
 ) -> dict[str, Any]:
     """Forecasts from several origins of the test part, as JSON; see `tasks.series.backtest`.
 

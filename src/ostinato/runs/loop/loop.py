@@ -13,6 +13,7 @@ import optax
 from ...data import Batch
 from ...learning import Learner
 from ...learning.schedules import length_at
+from ...lens.doctor.rules_for_data import too_little
 from ...tasks import Task
 from ...weights import count_parameters, trained_names
 from ...wiring import Network, outputs_of
@@ -242,9 +243,15 @@ class Training:
         }
 
     def _notes(self, step: int) -> list[str]:
-        """What was done to read the data, and at the start where the run keeps them."""
+        """What was done to the data, where the run keeps them, and whether they are too few."""
+        task, parameters = self.task, count_parameters(self.network)
+        few = too_little(task.training_steps(), task.length, parameters, self._epochs())
         kept = None if step else self.run.manifest.get("data")
-        return [*self.task.notes, *([] if kept is None else [f"the run keeps them in {kept}"])]
+        return [
+            *task.notes,
+            *([] if kept is None else [f"the run keeps them in {kept}"]),
+            *([] if few is None else [f"{few}: too few to learn from"]),
+        ]
 
     def _epochs(self) -> float | None:
         """The number of epochs in all steps; `None` with unlimited data or a curriculum."""

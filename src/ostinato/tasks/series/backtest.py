@@ -58,12 +58,12 @@ class Backtest:
             "origins": [
                 {
                     "first": self.first[self.origin == n].tolist(),
-                    "series": self.made.series[self.origin == n].tolist(),
+                    "series": [*map(self.made.name, self.made.series[self.origin == n])],
                     "metrics": self.made.among(self.origin == n).metrics(),
                 }
                 for n in np.unique(self.origin)
             ],
-            "left_out": self.left_out,
+            "left_out": [*map(self.made.name, self.left_out)],
             "note": NOTE,
         }
 
@@ -98,7 +98,7 @@ def backtest(
     network: Model,
     task: "Series",
     origins: int = 10,
-    yardsticks: str | Sequence[str] = (),
+    yardsticks: str | Sequence[str] | None = None,
     report: Report = silent,
 ) -> Backtest:
     """Forecast from several origins of the test part of every series.
@@ -117,7 +117,7 @@ def backtest(
         >>> sorted(found.yardsticks), len(found.as_json()["origins"])
         (['persistence'], 4)
     """
-    names = checked_names(yardsticks) if yardsticks else ()
+    names = () if yardsticks is None else checked_names(yardsticks)
     places = origins_of(task, origins)
     fits = len(names) * len(task.targets) * sum(map(len, places.values()))
     if fits > MAX_FITS:
@@ -141,6 +141,7 @@ def backtest(
         series,
         task.naive_scales[series],
         task.calibration is not None,
+        task.series_names,
     )
     levels = task.quantiles or (None,)
     others = _naive(task, places, levels)

@@ -47,6 +47,7 @@ class Hindcasts:
         series: `(N,)`, the number of the series that each is of.
         scales: `(N, targets)`, by which MASE divides; NaN where it is unknown or 0.
         calibrated: whether the intervals are; see `conformal`.
+        names: of all series; by default they are called by their numbers.
 
     Example:
         >>> came = np.array([[[2.0]], [[4.0]]])
@@ -62,6 +63,7 @@ class Hindcasts:
     series: np.ndarray
     scales: np.ndarray
     calibrated: bool = False
+    names: tuple[str | int, ...] = ()
 
     @property
     def point(self) -> np.ndarray:
@@ -119,6 +121,14 @@ class Hindcasts:
     def by_series(self) -> dict[int, dict[str, float | None]]:
         """The metrics of each series that has any forecast, by its number."""
         return {int(n): self.among(self.series == n).metrics() for n in np.unique(self.series)}
+
+    def each_series(self) -> dict[str, "Hindcasts"]:
+        """Those of each series that has any, by its name."""
+        return {self.name(n): self.among(self.series == n) for n in np.unique(self.series)}
+
+    def name(self, number: int) -> str:
+        """The name of a series, or its number."""
+        return str(self.names[number] if self.names else number)
 
 
 def middle_of(levels: Levels) -> int:
@@ -197,7 +207,8 @@ def hindcasts(network: Model, task: "Series", part: str, *, calibrated: bool = T
     came = came.reshape(len(came), task.horizon, len(task.targets))
     series = task.series_of(part)
     levels, values = task.quantiles or (None,), in_units(outputs, task)
-    made = Hindcasts(levels, values, came, series, task.naive_scales[series])
+    scales = task.naive_scales[series]
+    made = Hindcasts(levels, values, came, series, scales, names=task.series_names)
     if task.calibration is None or not calibrated:
         return made
     values = task.calibration(values)

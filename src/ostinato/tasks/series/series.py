@@ -38,7 +38,9 @@ COVERAGE = 0.8  # of conformal intervals, like that of the quantiles 0.1 and 0.9
 
 
 class Series(Streamed, FileTask, AnsweringTask):
-    """Forecast a series `(T, columns)`; or, with `ys`, learn what goes with each of its steps.
+    """Forecast columns of a table by time; or learn what goes with each of its steps.
+
+    It is one series `(T, columns)` or several.
 
     Forecasting: at each step the values of all columns come in, and the next `horizon` values of
     the target columns are to be predicted, in the order of time and then of columns. With `ys` a
@@ -194,6 +196,8 @@ class Series(Streamed, FileTask, AnsweringTask):
         if "conformal" in kept:
             sizes = self.horizon, len(self.targets)
             self.calibration = Conformal.from_json(kept["conformal"], *sizes, self.quantiles)
+        elif kept and chosen.conformal:
+            self.notes += ("intervals are not calibrated yet, because training has not ended",)
 
     def _check_conformal(self, new: bool) -> None:
         """Refuse a calibration that has no sense or, of a new run, too few targets for it."""

@@ -31,7 +31,11 @@ def checked_names(words: str | Sequence[str]) -> tuple[str, ...]:
         >>> checked_names("theta,ets")
         ('theta', 'ets')
     """
-    names = tuple(x.strip() for x in words.split(",")) if isinstance(words, str) else tuple(words)
+    try:
+        names = tuple(words.split(",") if isinstance(words, str) else words)
+    except TypeError:
+        raise BadInput(f"yardsticks must be names, got {words!r:.40}") from None
+    names = tuple(x.strip() if isinstance(x, str) else x for x in names)
     for name in names:
         if name not in NAMES:
             raise BadInput(f"yardsticks are among {', '.join(NAMES)}, got {name!r:.40}")

@@ -181,7 +181,7 @@ def test_all_columns_that_cannot_be_used_are_in_one_message(tmp_path):
 def test_dates_are_not_proposed_as_texts_to_label(tmp_path):
     rows = [f"2024-01-{n % 28 + 1:02},{'ab'[n % 2]},word {n}\n" for n in range(120)]
     (tmp_path / "x.csv").write_text("date,kind,comment\n" + "".join(rows))
-    with pytest.raises(BadInput, match="; to label texts, --text comment --label kind$"):
+    with pytest.raises(BadInput, match=r"; to label texts, --text comment --label kind$"):
         (table := read_table(tmp_path / "x.csv")).matrix(table.names)
 
 

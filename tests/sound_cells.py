@@ -212,6 +212,15 @@ class Relu(Mine):
 
 
 @sound
+class WeakKink(Mine):
+    """Its state starts on a kink that hardly bends the loss."""
+
+    def step(self, state, u):
+        h = jnp.tanh(u + self.gain * ((state + 1e-3 * jax.nn.relu(state)) @ self.R))
+        return h, h
+
+
+@sound
 class NearKinks(Mine):
     """With a bias that puts one unit within 1e-6 of its kink, whatever the input."""
 

@@ -60,7 +60,19 @@ def forecast(text):
     assert len(years.split()) == 11
 
 
+def log_to_wandb(text):
+    assert re.search("logged: mean squared error, .*train/loss, .*valid/mean squared error", text)
+    assert "files to sync: 1" in text
+
+
+def log_to_mlflow(text):
+    assert "parameters: cell, length, steps, task, units, validate_every" in text
+    assert "metrics: test mean squared error, train loss, valid mean squared error" in text
+    assert "files: checkpoints, config.json, events.jsonl, model.json" in text
+
+
 SHOWN = (own_arrays, slstm, own_task, own_loop, torch_weights, variable_lengths, forecast)
+SHOWN += (log_to_wandb, log_to_mlflow)
 
 
 def test_every_example_is_tested():
@@ -83,6 +95,8 @@ def run(folder, *arguments):
 
 ALIKE = (
     "forecast",
+    "log_to_mlflow",
+    "log_to_wandb",
     "torch_weights",
     "own_arrays",
     "own_loop",
@@ -102,7 +116,10 @@ def test_runs(show, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page, words", [("data", "persistence"), ("your_own", "Mean: chance is")])
+@pytest.mark.parametrize(
+    "page, words",
+    [("data", "persistence"), ("your_own", "Mean: chance is"), ("from_python", "\nclassify\n")],
+)
 def test_the_code_of_a_page_runs(page, words, tmp_path):
     (code,) = re.findall(
         r"```python\n(.+?)```", (ROOT / "docs" / f"{page}.md").read_text(), flags=re.DOTALL

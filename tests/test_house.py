@@ -30,6 +30,7 @@ FLOORS = [
     "symbolic",
     "claims",
     "runs",
+    "estimators",
     "evolve",
     "report",
     "contrast",

@@ -98,6 +98,8 @@ def test_text_is_a_number_only_where_text_is_read():
     assert from_text("units", "x") == "x" and from_text("rate", "1e-3") == 1e-3
     assert from_text("bidirectional", "true") is True and from_text("budget", "null") is None
     assert from_text("cell", "gru") == "gru" and from_text("file", "3") == "3"
+    # A file of some tasks, and a number of another.
+    assert from_text("vectors", "3") == 3 and from_text("vectors", "glove.txt") == "glove.txt"
 
 
 @pytest.mark.parametrize(

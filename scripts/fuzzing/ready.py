@@ -43,6 +43,7 @@ KINDS: dict[str, dict] = {
         "level": "words",
         **_PAIRS,
     },
+    "dialogue": {"task": "dialogue", "file": "turns.txt", "level": "words", **_PAIRS},
     "tag": {"task": "tag", "file": "tags.conllu", **_PAIRS},
     "adding": RUNS["adding"],
 }
@@ -53,6 +54,7 @@ FILES = {
     "table.csv": TABLE,
     "reviews.tsv": "good\tfine film\nbad\tdull film\n" * 12,
     "pairs.tsv": "one two\tun deux\nthree\ttrois\n" * 12,
+    "turns.txt": "who are you\na fox\n\nwhat do you do\njump\nover what\na dog\n\n" * 12,
     "en.txt": "one two\nthree\n" * 12,
     "fr.txt": "un deux\ntrois\n" * 12,
     "tags.conllu": (WORD.format(1, "the", "DET") + WORD.format(2, "dog", "NOUN") + "\n") * 12,

@@ -91,6 +91,11 @@ def test_bad_settings_get_one_line(ostinato, given, words):
     assert words in err and len(err.strip().splitlines()) == 1
 
 
+def test_a_number_that_is_a_file_of_other_tasks(ostinato):
+    code, _, err = ostinato("train", "--task", "ntm-recall", "--vectors", "0", "--run", "run")
+    assert code == 2 and "vectors must be at least 1, got 0" in err
+
+
 @pytest.mark.slow
 def test_a_cell_without_state_trains_and_reports(ostinato):
     sizes = ("--length", 4, "--units", 3, "--batch", 4, "--steps", 2)

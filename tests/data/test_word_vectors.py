@@ -2,6 +2,7 @@
 
 import collections
 import gzip
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -231,5 +232,9 @@ def test_the_verb(files, ostinato):
     code, out, errors = ostinato("vectors", "a.tsv", "made.txt", *few, "--json")
     assert code == 0 and '"words": 6' in out, errors
     assert read_vectors("made.txt").vectors.shape == (6, 2)
+    before = Path("a.tsv").read_text()
+    code, _, errors = ostinato("vectors", "a.tsv", "./a.tsv", *few)
+    assert code == 2 and "would replace what is read, a.tsv; give another file" in errors
+    assert Path("a.tsv").read_text() == before
     code, _, errors = ostinato("vectors", "a.tsv", "none/made.txt")
     assert code == 2 and "must be a file in an existing folder" in errors

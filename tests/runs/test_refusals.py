@@ -64,6 +64,13 @@ SETTING_ROWS = [
         {"layer_wise": 9, "layers": 2, "patience": 3},
         "layer_wise validates layers that are not trained yet; leave out patience",
     ),
+    *(
+        (
+            {"layer_wise": 9, "layers": 2, "learner": name},
+            f"layer_wise trains layers, and the learner {name} only the readout",
+        )
+        for name in ("ridge", "rls", "perceptron")
+    ),
     ({"layer_wise": 9, "layers": 2, "gradient": "rtrl"}, "layer_wise needs --gradient full"),
     *(
         (
@@ -101,6 +108,7 @@ SETTING_ROWS = [
             "weight_noise": 0.1,
             "dropout": 0.1,
             "recurrent_dropout": 0.1,
+            "turing": "8x4",
         }.items()
     ),
     (
@@ -122,6 +130,11 @@ RUN_ROWS = [
         {"learner": "hf", "first": "sgd", "schedule": "halving"},
         "the task adding draws new training data without end, so it has no epochs, which the "
         "schedule halving counts",
+    ),
+    (
+        {"schedule": "halvings"},
+        "there is no schedule 'halvings'; there are constant, step, exponential, linear, cosine, "
+        "halving, plateau, adaptive, line-search",
     ),
     ({"layer_wise": 9}, "layer_wise trains one layer after the other; give --layers 2 or more"),
     ({"devices": 99}, "there are {devices} devices here, got --devices 99"),
@@ -301,6 +314,15 @@ def test_settings_that_do_not_suit_the_task(settings, words, monkeypatch):
     config = Config(task="adding", **settings)
     monkeypatch.setattr(jax, "devices", lambda: [None] * 4)
     refused(lambda: build_learner(config, build_task(config)), words.format(devices=4))
+
+
+@pytest.mark.parametrize("name", ["shows", "things", "pixels", "clips"])
+def test_a_file_leaves_nothing_to_draw(name, tmp_path):
+    np.save(tmp_path / "clips.npy", np.zeros((9, 2, 14, 14), np.uint8))
+    given = {"file": str(tmp_path / "clips.npy"), "frames": 1, "ahead": 1}
+    config = Config(task="video", **given, **{name: "digits" if name == "shows" else 14})
+    words = f"{name} is a setting of what the task video draws itself; leave it out, or the file"
+    refused(lambda: build_learner(config, build_task(config)), words)
 
 
 @pytest.mark.parametrize(("settings", "task", "words"), NETWORK_ROWS)

@@ -20,6 +20,7 @@ START = {
     "loss_factor": 1.4426950408889634,
     "baselines": {"chance": 5.0, "bigram": 3.9},
     "parameters": 1234,
+    "notes": ["3 rows were sorted by date"],
     "device": "cpu",
 }
 

@@ -100,6 +100,7 @@ def test_a_run_is_shown_as_it_trains_and_text_stays_text(studio):
             BAD in page.text("#samples") and page.run("document.querySelector('#main img')") is None
         )
         assert page.run("document.querySelectorAll('#samples .drawing polyline').length") == 2
+        assert page.text("#notes") == "3 rows were sorted by date"
         assert page.text(".tabs") == "Course"  # nothing is saved that the others could show
         written = time.monotonic()
         with open(path / "events.jsonl", "a") as log:
@@ -161,7 +162,8 @@ def test_zooming_asks_for_what_was_left_out(studio):
 
 
 UNLABELLED = """[...document.querySelectorAll("input, select, textarea")].filter((box) =>
-    !box.labels?.length && !box.getAttribute("aria-label")).map((box) => box.outerHTML)"""
+    !box.labels?.length && !box.matches("[aria-label], [aria-labelledby]"))
+    .map((box) => box.outerHTML)"""
 
 
 def test_pages_fit_narrow_screens_and_dark_ones(studio):

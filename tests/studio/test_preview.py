@@ -33,7 +33,8 @@ def test_a_table_is_shown_with_the_kinds_of_its_columns(tmp_path):
     found = shown(tmp_path, "sales.csv", SALES)
     assert kinds(found) == {"date": "dates", "store": "words", "sales": "numbers"}
     assert found["rows"][1] == ["2024-01-02", "Ulm", ""] and found["task"] == "series"
-    assert found["columns"][2]["values"] == ["1.5", "", "2"]
+    assert found["columns"][1]["values"] == ["Ulm", "Berlin"]
+    assert found["columns"][2]["values"] == ["1.5", "2"]
 
 
 def test_other_files_are_shown_as_what_they_are(tmp_path):
@@ -126,12 +127,15 @@ def test_the_form_offers_every_setting_that_names_columns_beside_them():
     form = worker.form({})
     tasks = form["roles"][0]["members"]
     named = {one["name"]: one["columns"] for one in tasks["series"]["fields"] if one["columns"]}
-    known = {"target": "columns", "ignore": "columns", "sequence": "column"}
-    assert known.items() <= named.items()
+    several = dict.fromkeys(("target", "ignore", "known", "static", "words"), "columns")
+    assert {"sequence": "column", "time": "column", **several}.items() <= named.items()
+    named = {one["name"]: one["columns"] for one in tasks["classify"]["fields"] if one["columns"]}
+    assert named == {"text": "column", "label": "column"}
     assert not any(one["columns"] for one in tasks["text"]["fields"])
     assert all(one["words"].endswith((".", ":")) for one in tasks.values())
     often = [one["name"] for one in tasks["series"]["fields"] if one["often"]]
     assert {"file", "target", "horizon", "quantiles"} <= {*often} and "washout" not in often
     assert tasks["ntm-copy"]["recipe"]["turing"] == "128x20"
-    assert {"source", "target"} <= {x["name"] for x in tasks["translate"]["fields"] if x["path"]}
+    pair = {one["name"]: one for one in tasks["translate"]["fields"]}
+    assert pair["source"]["path"] and pair["target"]["path"] and pair["source"]["columns"]
     json.dumps(form)

@@ -83,7 +83,7 @@ def test_a_series_is_drawn_on(tmp_path):
     found = worker.forecast({"path": str(tmp_path / "run")})
     json.dumps(found)
     assert found["place"] == {"series": 0, "begin": 240, "steps": 100}
-    assert (found["count"], found["length"], found["valid"]) == (1, 400, 240)
+    assert (found["order"], found["length"], found["valid"]) == ([], 400, 240)
     assert [one["name"] for one in found["charts"]] == ["forecast-1"]
     again = worker.forecast({"path": str(tmp_path / "run"), "begin": 400, "steps": 3})
     assert len(again["charts"][0]["figure"]["data"][1]["y"]) == 3

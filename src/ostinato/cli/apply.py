@@ -107,7 +107,7 @@ def apply(
         check_new_folder(pictures, "--pictures")
         asked["pictures"] = True
     if save is not None:
-        check_new_file(save, "--save")
+        check_new_file(save, "--save", file)
         if save.suffix != ".npy":
             raise BadInput(f"--save must be an .npy file, got {save}")
         asked["save"] = True

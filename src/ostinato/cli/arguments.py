@@ -56,8 +56,8 @@ def check_new_folder(folder: Path, option: str) -> None:
         raise BadInput(f"{option} {folder} cannot be written to: no permission in {above}")
 
 
-def check_new_file(target: Path, option: str) -> None:
-    """Refuse a file that cannot be written because of where it is.
+def check_new_file(target: Path, option: str, read: Path | None = None) -> None:
+    """Refuse a file that cannot be written because of where it is, or that is `read`, the input.
 
     Example:
         >>> check_new_file(Path("nowhere/page.html"), "--html")
@@ -66,6 +66,8 @@ def check_new_file(target: Path, option: str) -> None:
     """
     if target.is_dir() or not target.parent.is_dir():
         raise BadInput(f"{option} must be a file in an existing folder, got {target}")
+    if read is not None and target.exists() and read.exists() and target.samefile(read):
+        raise BadInput(f"{option} would replace what is read, {read}; give another file")
 
 
 def check_seed(seed: int | None) -> None:

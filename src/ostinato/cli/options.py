@@ -14,7 +14,7 @@ import typer
 from ..errors import BadInput
 from ..runs.config.config import parsed_toml
 from ..runs.config.members import REGISTRIES, find
-from ..runs.config.sections import ALIASES, ROLES, SHARED, USUAL
+from ..runs.config.sections import ALIASES, ROLES, SHARED, USUAL, from_text
 from ..settings import Setting, read_numbers, settings_of
 from .help import FILE, described
 
@@ -110,7 +110,10 @@ def _add_role(options: dict[str, inspect.Parameter], role: str, own: list[tuple[
         elif len(names) <= len(members) // 2:
             few = ", ".join(names)
         same = len({setting.default for setting in settings}) == 1
-        options[name] = _parameter(settings[0], panel, few, same)
+        if len({setting.type for setting in settings}) > 1:
+            options[name] = _of_several_types(settings[0], panel, few)
+        else:
+            options[name] = _parameter(settings[0], panel, few, same)
     for whole, kind in own:
         for setting in settings_of(kind.Settings).values():
             if setting.name in RESERVED:
@@ -155,6 +158,19 @@ def _parameter(
     else:
         given = typer.Option(help=words, rich_help_panel=panel, show_default=False)
     return keyword(setting.name, Annotated[kind | None, given], None)
+
+
+def _of_several_types(setting: Setting, panel: str, few: str) -> inspect.Parameter:
+    """The option of a setting that is text of one member and a number of another."""
+    words = described(setting.name, setting.help, None, few)
+
+    def read(given: Any) -> Any:
+        return from_text(setting.name, given) if isinstance(given, str) else given
+
+    option = typer.Option(
+        help=words, rich_help_panel=panel, show_default=False, parser=read, metavar="VALUE"
+    )
+    return keyword(setting.name, Annotated[Any, option], None)
 
 
 def _numbers(given: Any) -> Any:

@@ -57,7 +57,7 @@ def run_(
     given = _values([*(inputs or []), *(more or [])])
     program.starting_values(given)
     if picture is not None:
-        check_new_file(picture, "--picture")
+        check_new_file(picture, "--picture", file)
     network = compile_program(program, "float64" if float64 else "float32")
     if picture is not None:
         write_network_picture(network, picture)

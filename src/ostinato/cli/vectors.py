@@ -46,7 +46,7 @@ def vectors(
         ostinato vectors reviews.txt vectors.txt --size 100
         ostinato train --task classify reviews.tsv --vectors vectors.txt --freeze-vectors
     """
-    check_new_file(file, "the file to write")
+    check_new_file(file, "the file to write", text)
     check_seed(seed)
     with progress(quiet=as_json) as report:
         report(0, None, "counting pairs of words")

@@ -141,7 +141,7 @@ def fit_vectors(
     checked_kind("counted", counted, Cooccurrences, "what count_cooccurrences returns")
     checked_int("size", size)
     checked_int("epochs", epochs)
-    checked_float("rate", rate, min=0)
+    checked_float("rate", rate, min=1e-9)
     checked_float("x_max", x_max, min=1e-9)
     rng = np.random.default_rng(checked_int("seed", seed, min=0))
     dtype = jnp.zeros(()).dtype

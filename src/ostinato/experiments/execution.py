@@ -7,7 +7,8 @@ from .trained import Trained, on_test
 EXACT = "sums right, %"
 # As in the source: two layers of 400 LSTM cells, weights uniform in ±0.08, plain gradient steps.
 ZAREMBA = {"cell": "lstm", "units": (400, 400), "attention": "none", "uniform": 0.08}
-ZAREMBA |= {"learner": "sgd", "rate": 0.5, "schedule": "plateau", "clip": "5", "batch": 100}
+# A rate of 0.5 and a norm of 5 for a sum over the ten digits of an answer, so for their mean:
+ZAREMBA |= {"learner": "sgd", "rate": 5.0, "schedule": "plateau", "clip": "0.5", "batch": 100}
 ZAREMBA |= {"steps": 100_000, "growth": 50_000, "validate_every": 1_000}
 GRU = {"cell": "gru", "units": 256, "bidirectional": True, "learner": "adam", "rate": 2e-3}
 GRU |= {"batch": 256, "steps": 5_000, "growth": 2_500, "validate_every": 250}
@@ -22,13 +23,15 @@ NINE_DIGITS = Trained(
         "The source has one network that reads the program and goes on to write the answer; here "
         "an encoder hands its final state to a decoder with weights of its own.",
         "Batches of 100, a rate of 0.5 and weights uniform in ±0.08 are the source's; the rate is "
-        "halved when validation stops to improve, and gradients are clipped at 5.",
+        "halved when validation stops to improve, and gradients are clipped at 5. That is for a "
+        "sum over the digits of an answer; for the mean over digits here it is 5 and 0.5.",
         "An answer counts only if all of its digits are right.",
         "The other row is a better setting: a bidirectional GRU with attention that writes the "
         "last digit first. benchmarks/RESULTS.md has 100 % of 1,000 test sums after 5,000 "
         "batches of 256, 79 seconds on an H200.",
-        "Never run in full by this recipe; the network of the source has not been run at all, so "
-        "whether its number holds is open.",
+        "The network of the source was run for 67,574 of 100,000 steps, with a rate of 0.5 for the "
+        "mean and so with steps that are too short: no sum was right, and 21 % of the digits. "
+        "Whether the published number holds is open.",
     ),
     columns=(EXACT,),
     order=EXACT,

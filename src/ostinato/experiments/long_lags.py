@@ -65,8 +65,9 @@ SUITE = Trained(
         "steps: adding was solved by two seeds, temporal order, permutation and memorisation by "
         "one each, multiplication by none (1.8 % wrong at best); first-order learners solved none "
         "but permutation. So the published order holds; the published reliability is not reached.",
-        "This recipe itself was only run over 30 steps with gradients of 1,000 sequences, a minute "
-        "of two busy CPU cores per row: one to nine steps, far from solved.",
+        "This recipe itself was run with one seed: adding, permutation and memorisation ended "
+        "without a wrong sequence in 1,000, 3-bit temporal order with 0.2 % and multiplication "
+        "with 0.5 %; XOR stayed at chance for 55 steps and temporal order for 45.",
     ),
     columns=(WRONG,),
     common={

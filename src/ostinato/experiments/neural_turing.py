@@ -81,6 +81,11 @@ RECIPE = Trained(
         "per task, and RMSProp. The LSTM alone has as many parameters as a machine; in the source "
         "it has three layers of 256 units or more.",
         "The machine of the n-grams has a readout with a hidden layer.",
+        "The feedforward controllers take the settings that were chosen for the LSTM. Of three "
+        "seeds each, two end below 0.01 bits in copy and recall and two below 0.03 in repeat "
+        "copy, one has less than 1 % of wrong bits in sort, and the n-grams stay at 165 bits and "
+        "more. The LSTM alone, one seed each, is behind the machine with an LSTM in all tasks, as "
+        "published, but for repeat copy, where the source has it near 0, later.",
     ),
     columns=("bits per sequence", "wrong bits, %"),
     common={"validate_every": 500},

@@ -65,14 +65,17 @@ RECIPE = Trained(
         "batches of 32 in place of 128, so that the 7.5 epochs have 6,800 steps.",
         "As published: no attention, weights uniform in ±0.08, gradient descent with a rate of 0.7 "
         "that is halved twice per epoch after the first five, a norm of the gradient of at most 5, "
-        "a beam of 12.",
+        "a beam of 12. The published loss is a sum over the words of a sentence, and that here a "
+        "mean; with 12.9 words per sentence, 0.7 becomes 9 and the norm 0.39.",
         "The other system is a GRU with attention, trained with Adam, in place of phrase-based "
         "translation; its lists have 12 candidates, not 1,000, and are rescored by the single "
         "reversed LSTM. Run the row reversed first.",
         "BLEU is that of sacrebleu on raw text; the source has it on tokens.",
-        "Never run in full, for want of time: a smaller forward network (64 cells, sentences of up "
-        "to ten words) was trained for 451 steps, far from any translation, so it is not known "
-        "whether the published order holds here.",
+        "Run in full only with a rate of 0.7 and a norm of 5 for the mean, so with steps that are "
+        "too short: BLEU 2.2 forwards and 4.0 backwards, which is the published order, though "
+        "neither translates; the other system had 44.8, and 38.3 when such a network rescored it, "
+        "so there the order does not hold. With about the rate of this recipe the reversed network "
+        "had BLEU 6.8 after 2,599 of 6,800 steps, and was still improving.",
     ),
     data="Multi30k, in the folder of OSTINATO_DATA (it has no licence, so it is not downloaded)",
     columns=(BLEU, RESCORED),
@@ -94,9 +97,9 @@ RECIPE = Trained(
         "attention": "none",
         "uniform": 0.08,
         "learner": "sgd",
-        "rate": 0.7,
+        "rate": 9.0,
         "schedule": "halving",
-        "clip": "5",
+        "clip": "0.39",
         "batch": 32,
         "steps": 6_800,
         "validate_every": 450,

@@ -140,6 +140,7 @@ class Learner(abc.ABC):
         chunk: how many sequences it differentiates at once; `None` for the whole batch.
         precision: the precision that it needs instead of the configured one, if any.
         epochs: the number of epochs after which there is nothing more to learn, if any.
+        readout_only: whether it changes the readout alone, and layers keep their first weights.
         can_vmap: whether steps of several runs may be one mapped program (`jax.vmap`). A learner
             whose step branches or loops should say no: mapped, it takes every branch, and goes on
             until the last of its loops ends.
@@ -152,6 +153,7 @@ class Learner(abc.ABC):
     chunk: int | None = None
     precision: str | None = None
     epochs: int | None = None
+    readout_only: bool = False
     can_vmap: bool = True
 
     def __new__(cls, *given: Any, **named: Any) -> "Learner":

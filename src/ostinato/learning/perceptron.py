@@ -63,6 +63,7 @@ class Perceptron(Learner):
     objective: Objective
     rate: float | None = None
     exact = True
+    readout_only = True
 
     @property
     def _rate(self) -> float:

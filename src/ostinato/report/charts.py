@@ -298,12 +298,13 @@ class Weights(Chart):
         )
         height = max(360, 150 + 18 * min(len(self.rows), NAMED))
         if self.pixels:
-            height = 110 + 750 * len(self.rows) // len(self.columns)
+            height = 110 + 480 * len(self.rows) // len(self.columns)
         ticks = middle_ticks if self.pixels else partial(named_ticks, most=NAMED)
         return Drawing(
             x=Axis(title=self.x_title, ticks=ticks(self.columns), tilted=not self.pixels),
             y=Axis(title=self.y_title, ticks=ticks(self.rows), down=True),
             cells=[cells],
+            square=self.pixels,
             height=height,
         )
 

@@ -42,6 +42,9 @@ def _layout(drawing: Drawing) -> dict[str, Any]:
         layout["barmode"] = "stack"
     if drawing.square:
         layout["yaxis"] |= {"scaleanchor": "x", "scaleratio": 1}
+        if drawing.cells:  # the axes end where the picture does
+            layout["xaxis"] |= {"constrain": "domain", "constraintoward": "left"}
+            layout["yaxis"] |= {"constrain": "domain", "constraintoward": "top"}
     if drawing.height:
         layout["height"] = drawing.height
     return layout

@@ -15,14 +15,17 @@ const OstinatoLook = (() => {
     });
   }
 
-  // On a narrow screen the legend has more rows, for which the chart grows.
+  // On a narrow screen the legend has more rows, for which the chart grows, and a picture whose
+  // pixels are square is less wide, so it is less high.
   function layout(own, onPaper, names) {
     const night = dark.matches && !onPaper;
     const ink = night ? "#e4e7ea" : "#1c2126";
     const line = night ? "#343b43" : "#d9dee3";
     const axis = { gridcolor: line, linecolor: line, zerolinecolor: line };
     const tight = narrow.matches && !onPaper;
-    const height = (own.height || 360) + (tight ? 20 * Math.floor((names - 1) / 2) : 0);
+    const square = own.xaxis?.constrain === "domain";
+    const usual = tight && square ? 80 + 0.62 * (own.height - 110) : own.height || 360;
+    const height = usual + (tight ? 20 * Math.floor((names - 1) / 2) : 0);
     return {
       ...own,
       height: onPaper ? 0.8 * height : height,

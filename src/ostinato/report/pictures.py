@@ -68,7 +68,7 @@ def picture(chart: Chart) -> Any:
     if not drawing.cells:
         axes.grid(alpha=0.25, axis="x" if drawing.bars else "both")
     if drawing.square:
-        axes.set_aspect("equal", adjustable="datalim")
+        axes.set_aspect("equal", adjustable="box" if drawing.cells else "datalim")
     _axis(axes, "x", drawing.x)
     _axis(axes, "y", drawing.y)
     names = axes.get_legend_handles_labels()[1]

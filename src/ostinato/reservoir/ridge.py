@@ -74,6 +74,7 @@ class Ridge(Learner):
     precision = "float64"
     usual_batch = 1
     epochs = 1
+    readout_only = True
     can_vmap = False
     log_every_step = True
 

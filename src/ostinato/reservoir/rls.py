@@ -57,6 +57,7 @@ class RecursiveLeastSquares(Learner):
         strength: float = setting(1e-4, "ridge strength λ at the start", min=1e-12)
 
     precision = "float64"
+    readout_only = True
     usual_batch = 1
     epochs = 1
 

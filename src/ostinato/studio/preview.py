@@ -86,7 +86,7 @@ def _of_table(read: Callable[[tuple[str, ...]], Table]) -> dict[str, Any]:
     cells = read(tuple(names)).texts
     kinds = {name: _kind(table, name) for name in names}
     columns = [
-        {"name": name, "kind": kinds[name], "values": [_short(x) for x in cells[name][:3]]}
+        {"name": name, "kind": kinds[name], "values": _different(cells[name].tolist())}
         for name in names
     ]
     rows = [[_short(cells[name][row]) for name in names] for row in range(min(ROWS, table.rows))]
@@ -118,7 +118,7 @@ def _of_objects(text: str) -> dict[str, Any]:
         {
             "name": name,
             "kind": "numbers" if _all_numbers([row.get(name) for row in rows]) else "words",
-            "values": [row[at] for row in cells[:3]],
+            "values": _different([row[at] for row in cells]),
         }
         for at, name in enumerate(names)
     ]
@@ -145,7 +145,7 @@ def _of_arrays(path: Path) -> dict[str, Any]:
     cells = some.reshape(len(some), -1)[:, :COLUMNS].astype(float)
     rows = [[f"{x:.6g}" for x in row] for row in cells.tolist()]
     columns = [
-        {"name": str(n + 1), "kind": "numbers", "values": [row[n] for row in rows[:3]]}
+        {"name": str(n + 1), "kind": "numbers", "values": _different([row[n] for row in rows])}
         for n in range(len(rows[0]) if rows else 0)
     ]
     return {"columns": columns, "rows": rows, "words": words}
@@ -172,6 +172,11 @@ def _beginning(path: Path) -> str:
             break
         end = data.rfind(b"\n", 0, max(0, end - 1)) + 1
     return data[: end or len(data)].decode("utf-8-sig", errors="replace")
+
+
+def _different(cells: list[str]) -> list[str]:
+    """The first different values of a column, to recognise it by."""
+    return [_short(cell) for cell in list(dict.fromkeys(filter(None, cells)))[:3]]
 
 
 def _short(value: Any) -> str:

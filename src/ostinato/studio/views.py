@@ -69,6 +69,7 @@ def run_view(row: Row, digest: Digest, sampled: bool = False) -> dict[str, Any]:
         "row": dataclasses.asdict(row),
         "numbers": live_numbers(digest),
         "notice": digest.diverged["words"] if digest.diverged else "",
+        "notes": list(digest.start.get("notes", [])),
         "sections": [
             {"heading": heading, "charts": [as_json(chart) for chart in charts]}
             for heading, charts in sections

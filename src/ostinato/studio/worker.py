@@ -24,7 +24,7 @@ from ..errors import BadInput
 from ..lens.patterns import Pattern, labelled
 from ..report.charts import Lines, Series, numbers
 from ..report.run_page import pictures_of
-from ..report.series_charts import can_forecast, forecasts, place_of
+from ..report.series_charts import can_forecast, forecasts, place_of, worst_first
 from ..report.subject import subject
 from ..runs import Config, examine, look_inside, open_run, play_run
 from ..runs.analysis.inside import Inside
@@ -40,6 +40,7 @@ KEPT = 3  # texts
 READ = 20_000  # pieces of a text that are read
 PAGE = 2000  # pieces that are shown at a time
 LONGEST = 2000  # symbols that are sampled
+SERIES = 1000  # that can be chosen, the worst first
 # What a form shows at once: these, and of a task all but the seldom ones.
 OFTEN = ("units", "layers", "budget", "rate", "clip", "batch", "steps", "epochs", "seed", "lens")
 SELDOM = (
@@ -58,6 +59,7 @@ SELDOM = (
     *("vectors", "target_vectors", "valid", "test", "valid_source", "valid_target"),
     *("test_source", "test_target", "longest", "coverage", "gaps", "duplicates"),
 )
+COLUMN = re.compile(r"(^|\bor their )(?P<what>columns?)\b")
 PATHS = (
     *("file", "source", "target", "valid", "test", "valid_source", "valid_target"),
     *("test_source", "test_target", "vectors", "target_vectors"),
@@ -92,19 +94,22 @@ def _fields(section: str, kind: Any) -> list[dict[str, Any]]:
     """Settings for a form: which of them matter most, which are files, and which name columns.
 
     A setting that names columns says so in its help: "columns to leave out, a,b,c", or "column"
-    where it is one. So a new one is offered beside the columns of a table by itself.
+    where it is one, or after a file: "source sentences, or their column". So a new one is offered
+    beside the columns of a table by itself.
     """
     known = settings_of(kind)
     of_table = section == "task" and "file" in known
     fields = []
     for one in known.values():
-        naming = re.match(r"columns?\b", one.help) if of_table and one.type is str else None
-        columns = naming[0] if naming else None
+        naming = COLUMN.search(one.help) if of_table and one.type is str else None
+        columns = naming["what"] if naming else None
         fields.append(
             {
                 "name": one.name,
                 "often": one.name in OFTEN or (section == "task" and one.name not in SELDOM),
-                "path": section == "task" and one.name in PATHS and not columns,
+                "path": section == "task"
+                and one.name in PATHS
+                and (not columns or "sentences" in one.help),
                 "columns": columns,
                 "type": one.type.__name__,
                 "default": list(one.default) if isinstance(one.default, tuple) else one.default,
@@ -310,19 +315,31 @@ def _beam(run: Any, prompt: str, count: int, width: int) -> dict[str, Any]:
 
 
 def forecast(request: dict) -> Any:
-    """A series continued from a place, as charts; no charts if the run forecasts nothing."""
+    """A series continued from a place, as charts; no charts if the run forecasts nothing.
+
+    Of several series the worst is drawn first, and `order` names them all, unless one is asked for.
+    """
     run = open_run(request["path"])
     with run.precision():
         task = run.task()
         if not can_forecast(task):
             return {"charts": []}
         wanted = {name: request.get(name) for name in ("series", "begin", "steps")}
+        saved, order = run.saved(), []
+        if len(task.series) > 1 and wanted["series"] is None:
+            numbers_of, errors, measure = worst_first(saved.network, task)
+            wanted["series"] = numbers_of[0]
+            order = [
+                {"number": n, "name": str(task.series_names[n]), "error": errors.get(n)}
+                | {"measure": measure}
+                for n in numbers_of[:SERIES]
+            ]
         place = place_of(task, **wanted)
-        charts = forecasts(run.saved(), task, place)
+        charts = forecasts(saved, task, place)
     return {
         "charts": [as_json(chart) for chart in charts],
         "place": dataclasses.asdict(place),
-        "count": len(task.series),
+        "order": order,
         "length": len(task.series[place.series]),
         "valid": task.begins("valid", place.series),
     }

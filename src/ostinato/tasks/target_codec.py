@@ -11,6 +11,7 @@ import numpy as np
 from ..data.artefact_checks import kept_object
 from ..data.scaling import Scaler, check_complete
 from ..errors import BadInput
+from ..settings import shown
 from .losses import BinaryCrossEntropy, CrossEntropy, Loss, SquaredError
 from .metrics import (
     F1,
@@ -231,8 +232,12 @@ def label_sets(
         >>> names, rows.tolist()
         (['big', 'new'], [[1, 1], [0, 0], [1, 0]])
     """
-    lists = (cell.split(",") if isinstance(cell, str) else cell for cell in cells)
-    sets = [{str(part).strip() for part in some} - {""} for some in lists]
+    lists = [_labels_of(cell) for cell in cells]
+    for number, labels in enumerate(lists):
+        if "" in labels or len(set(labels)) < len(labels):
+            what = "an empty label" if "" in labels else "a label twice"
+            raise BadInput(f"the labels of text {number} have {what}: {shown(','.join(labels))}")
+    sets = [*map(set, lists)]
     names = sorted(set().union(*sets)) if known is None else [*map(str, known)]
     _check_alike(np.array(names, object))
     places = {name: n for n, name in enumerate(names)}
@@ -242,6 +247,12 @@ def label_sets(
             raise BadInput(f"the label {strange[0]!r:.40} is not one of {', '.join(names[:10])}")
         row[[places[name] for name in some]] = 1
     return rows, names
+
+
+def _labels_of(cell: str | Sequence[str]) -> list[str]:
+    parts = cell.split(",") if isinstance(cell, str) else cell
+    labels = [str(part).strip() for part in parts]
+    return [] if labels == [""] else labels
 
 
 def fit_label_sets(rows: np.ndarray, training: np.ndarray, names: Sequence[Any]) -> LabelSets:

@@ -123,6 +123,7 @@ class Task(abc.ABC):
             `Network`. See `runs/network/models.py`.
         recipe: settings of a network and a learner that learn the task, by name. A configuration
             takes them where it names no cell, and its own before them.
+        drawn_settings: the settings that only data have that are drawn here, not read from a file.
         notes: what was done to the data, a sentence each: rows sorted, gaps masked. A run says them
             at its start and keeps them in its log.
         Settings: a dataclass of the settings that a configuration can change; see
@@ -149,6 +150,7 @@ class Task(abc.ABC):
     classes: tuple[str, ...] | None = None
     model: Mapping[str, Any] | None = None
     recipe: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+    drawn_settings: ClassVar[tuple[str, ...]] = ()
     notes: tuple[str, ...] = ()
     settings: Any
     seed: int

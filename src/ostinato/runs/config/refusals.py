@@ -59,9 +59,8 @@ class Case:
     def halves(self) -> bool:
         """Whether the rate of a learner is halved by the epoch."""
         members = [self.learner, *([] if self.first is None else [self.first])]
-        return any(
-            str(vars(member.settings).get("schedule")).startswith("halving") for member in members
-        )
+        schedules = [str(vars(member.settings).get("schedule")) for member in members]
+        return any(words.partition(":")[0] == "halving" for words in schedules)
 
     @property
     def first_gradient(self) -> str | None:
@@ -103,6 +102,15 @@ class Case:
     @property
     def scales_input(self) -> bool:
         return self.network.input_scale is not None
+
+    @property
+    def ignored(self) -> str | None:
+        """A setting of drawn data that is given although a file is read."""
+        names, settings = self.task.drawn_settings, self.config.task.settings
+        if not names or settings.file is None:
+            return None
+        usual = settings_of(type(settings))
+        return next((x for x in names if vars(settings)[x] != usual[x].default), None)
 
     def initialises(self, name: str) -> Any:
         """The initialiser of the cell's own settings, if it is given."""
@@ -212,6 +220,9 @@ SETTINGS: Table = {
     "layer_wise validates layers that are not trained yet; leave out patience": lambda x: (
         x.training.layer_wise and x.training.patience
     ),
+    "layer_wise trains layers, and the learner {x.learner.name} only the readout": lambda x: (
+        x.training.layer_wise and x.learner.kind.readout_only
+    ),
     "layer_wise needs --gradient full": lambda x: (
         x.training.layer_wise and vars(x.learner.settings).get("gradient", "full") != "full"
     ),
@@ -230,7 +241,15 @@ SETTINGS: Table = {
         x.lstm1997 and not (x.cell.kind.memory_cell and x.one_cell)
     ),
     **_each(
-        ("embedding", "layer_norm", "zoneout", "weight_noise", "dropout", "recurrent_dropout"),
+        (
+            "embedding",
+            "layer_norm",
+            "zoneout",
+            "weight_noise",
+            "dropout",
+            "recurrent_dropout",
+            "turing",
+        ),
         "the gradient lstm1997 does not support NAME; leave it out",
         lambda x: x.lstm1997,
     ),
@@ -240,6 +259,8 @@ SETTINGS: Table = {
 }
 
 RUN: Table = {
+    "{x.ignored} is a setting of what the task {x.task.name} draws itself; leave it out, or the "
+    "file": lambda x: x.ignored,
     "curriculum is the initial length, so it must be at most the length of {x.task.length}, got "
     "{x.training.curriculum}": lambda x: (
         x.training.curriculum and x.training.curriculum > x.task.length

@@ -229,8 +229,8 @@ def from_text(name: str, text: str) -> Any:
     """The value of a setting from `name=value` on a command line.
 
     Numbers, lists, true and false are written as in TOML, and none is null. Whole numbers, one per
-    layer, need no brackets, and words no quotes. Of a setting that no built-in member has, text is
-    whatever is nothing else.
+    layer, need no brackets, and words no quotes. Of a setting that no built-in member has, or that
+    is text of one and a number of another, text is whatever is nothing else.
 
     Example:
         >>> from_text("units", "150,130"), from_text("rate", "0.01"), from_text("clip", "auto")
@@ -241,7 +241,7 @@ def from_text(name: str, text: str) -> Any:
     types = {settings[name].type for settings in known if name in settings}
     if text == "null":
         return None
-    if str in types or name in ROLES:
+    if types == {str} or name in ROLES:
         return text
     if tuple in types:
         with suppress(BadInput):

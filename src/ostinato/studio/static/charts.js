@@ -51,6 +51,7 @@ export class Chart {
     this.found = found;
     this.title.textContent = found.title;
     this.caption.textContent = found.caption;
+    this.plot.style.minHeight = `${found.figure.layout.height ?? 360}px`; // so that nothing moves when it is drawn
     this.redraw();
   }
 

@@ -17,10 +17,10 @@ try {
 wait.remove();
 const checked = new Map(Object.entries(found.checked).map(([key, value]) => [key.slice("claim:".length), value]));
 const kind = (verdict) => (verdict === "holds" ? "holds" : verdict === "false" ? "false" : "when");
-const filter = h("input", { type: "search", placeholder: "filter", "aria-label": "Filter", input: () => show() });
+const filter = h("input", { type: "search", placeholder: "a word of it", input: () => show() });
 const count = h("p", { class: "hint" });
 const list = h("div", { class: "claims" });
-main.append(h("div", { class: "bar" }, filter, count, h("span", { class: "room" }),
+main.append(h("div", { class: "bar" }, h("label", { class: "filter" }, h("span", {}, "filter"), filter), count, h("span", { class: "room" }),
   tableDownload("claims", () => [["claim", "text", "source", "verdict"], ...found.claims.map((one) => [one.name, one.text, one.source, one.known])])), list);
 const items = new Map(found.claims.map((one) => [one.name, item(one)]));
 list.append(...items.values());

@@ -20,7 +20,8 @@ export function columns(view, roles, given, changed) {
   const numbers = roles.some(({ name }) => name === "ignore"); // a task that reads numbers must be told about words
   const card = ({ name, kind, values }) => {
     const ticked = roles.filter((role) => chosen(role, name));
-    const open = numbers && kind === "words" && !ticked.length;
+    const dated = roles.some((role) => role.name === "time"); // dates are found by themselves
+    const open = numbers && (kind === "words" || (kind === "dates" && !dated)) && !ticked.length;
     return h("div", { class: `column ${ticked.some((role) => role.name === "ignore") ? "ignored" : ""}`, "data-column": name, role: "group", "aria-label": `Column ${name}` },
       h("p", { class: "what" }, h("b", {}, name), " ", h("small", {}, kind), " ", h("small", { class: "values" }, values.filter(Boolean).join(", "))),
       name.includes(",") ? h("p", { class: "hint" }, "Its name has a comma; rename it to choose it here.") : h("p", { class: "ticks" }, ...roles.map((role) => {
@@ -28,7 +29,7 @@ export function columns(view, roles, given, changed) {
         box.checked = chosen(role, name);
         return h("label", { class: "check", title: role.help }, box, role.name);
       })),
-      open ? h("p", { class: "hint open" }, `It has words: say what it is for, or ignore it.`) : null);
+      open ? h("p", { class: "hint open" }, `It has ${kind}, not numbers: say what it is for, or ignore it.`) : null);
   };
   const names = view.columns.map(({ name }) => name);
   return h("div", {},

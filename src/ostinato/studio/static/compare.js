@@ -36,22 +36,23 @@ function showRest() {
   memory.hidden = !profiles.length;
   memory.replaceChildren(h("h2", {}, "How far back the gradient reaches"), h("div", { class: "grid" }, ...profiles.map((found) => new Chart(found).element)));
   const rows = view.rows;
+  const titles = Object.fromEntries(rows.map((row) => [row.name, row.labels.title || row.name]));
   const results = [["Run", "Parameters", "Steps", "Best", "Metric", "State"], ...rows.map((row) => [row.name, asCount(row.parameters), asCount(row.step), asNumber(row.best), row.metric ?? "", row.state])];
   const names = Object.keys(view.differing);
   const settings = names.length > rows.length
     ? [["Setting", ...rows.map((row) => row.name)], ...names.map((key) => [key, ...view.differing[key]])]
     : [["Run", ...names], ...rows.map((row, i) => [row.name, ...names.map((key) => view.differing[key][i])])];
   tables.replaceChildren(
-    block("Results", "results", results),
-    names.length ? block("What differs", "settings", settings, "The settings in which these runs differ; all others are the same.") : h("section", {}, h("h2", {}, "What differs"), h("p", { class: "hint" }, "All settings are the same.")));
+    block("Results", "results", results, "", titles),
+    names.length ? block("What differs", "settings", settings, "The settings in which these runs differ; all others are the same.", titles) : h("section", {}, h("h2", {}, "What differs"), h("p", { class: "hint" }, "All settings are the same.")));
 }
 
-function block(heading, file, [head, ...rows], words = "") {
-  const link = (name) => h("a", { href: `/run?name=${encodeURIComponent(name)}` }, name);
+function block(heading, file, [head, ...rows], words = "", titles = {}) {
+  const link = (name) => h("a", { href: `/run?name=${encodeURIComponent(name)}`, title: name }, titles[name] ?? name);
   return h("section", {}, h("div", { class: "head" }, h("h2", {}, heading), tableDownload(file, () => [head, ...rows])),
     words ? h("p", { class: "hint" }, words) : null,
-    h("div", { class: "wide" }, h("table", { class: "stacks" }, h("thead", {}, h("tr", {}, ...head.map((cell) => h("th", { scope: "col" }, cell)))),
-      h("tbody", {}, ...rows.map((row) => h("tr", {}, ...row.map((cell, i) => h(i ? "td" : "th", { scope: i ? null : "row", "data-head": head[i] }, i || head[0] !== "Run" ? String(cell ?? "–") : link(cell)))))))));
+    h("div", { class: "wide" }, h("table", { class: "stacks" }, h("thead", {}, h("tr", {}, ...head.map((cell) => h("th", { scope: "col" }, titles[cell] ?? cell)))),
+      h("tbody", {}, ...rows.map((row) => h("tr", {}, ...row.map((cell, i) => h(i ? "td" : "th", { scope: i ? null : "row", "data-head": titles[head[i]] ?? head[i] }, i || head[0] !== "Run" ? String(cell ?? "–") : link(cell)))))))));
 }
 
 async function load() {

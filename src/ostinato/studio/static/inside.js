@@ -12,22 +12,24 @@ let view, text = "", colour = "surprise", values = null, chosen = null, begin = 
 const wait = h("p", { class: "hint wait" }, "The network is reading …");
 const by = h("div", { class: "choice", role: "group", "aria-label": "Colour by" },
   ...[["surprise", "Surprise"], ["unit", "A unit"], ["none", "Nothing"]].map(([key, words]) => h("button", { type: "button", "data-by": key, click: () => paint(key) }, words)));
-const group = h("select", { "aria-label": "State, memory or gate", id: "group", change: () => { number.max = String(view.groups[group.value] - 1); showUnit(); } });
-const number = h("input", { type: "number", id: "unit", min: 0, value: 0, "aria-label": "Unit", input: () => showUnit() });
-const unit = h("span", { class: "unit" }, group, number);
-const pattern = h("select", { id: "pattern", "aria-label": "Pattern", change: () => { expression.hidden = pattern.value !== "regex"; labels.hidden = pattern.value !== "labels"; } },
+const group = h("select", { id: "group", change: () => { number.max = String(view.groups[group.value] - 1); showUnit(); } });
+const number = h("input", { type: "number", id: "unit", min: 0, value: 0, input: () => showUnit() });
+const labelled = (words, box) => h("label", { class: "small" }, h("span", {}, words), box);
+const unit = h("span", { class: "unit" }, labelled("state, memory or gate", group), labelled("unit", number));
+const pattern = h("select", { id: "pattern", change: () => { expression.parentNode.hidden = pattern.value !== "regex"; labels.hidden = pattern.value !== "labels"; } },
   ...[["brackets", "inside brackets"], ["quotes", "inside quotes"], ["line", "position in the line"], ["word", "position in the word"], ["regex", "a regular expression"], ["labels", "labels of your own"]].map(([key, words]) => h("option", { value: key }, words)));
-const expression = h("input", { type: "text", id: "expression", placeholder: "def \\w+", hidden: true, "aria-label": "Regular expression", spellcheck: "false" });
+const expression = h("input", { type: "text", id: "expression", placeholder: "def \\w+", spellcheck: "false" });
+const regex = h("label", { class: "small wider", hidden: true }, h("span", {}, "regular expression"), expression);
 const LONGEST = 60_000; // characters of a request
 const file = h("input", { type: "text", id: "labels-file", placeholder: "labels.txt", spellcheck: "false", autocomplete: "off" });
 const one = h("input", { type: "text", id: "label", placeholder: "only if there are several", spellcheck: "false", autocomplete: "off" });
-const pasted = h("textarea", { id: "labels", rows: 4, placeholder: "One label per line and piece of the text: two different labels, or numbers", spellcheck: "false", "aria-label": "Labels" });
-const labels = h("div", { class: "play", id: "own-labels", hidden: true }, pasted,
+const pasted = h("textarea", { id: "labels", rows: 4, placeholder: "One label per line and piece of the text: two different labels, or numbers", spellcheck: "false" });
+const labels = h("div", { class: "play", id: "own-labels", hidden: true }, labelled("labels", pasted),
   h("div", { class: "fields" },
     h("label", { class: "small wider", title: "a file below the folder of the studio, with one label per line" }, h("span", {}, "or a file below the studio's folder"), file),
     h("label", { class: "small wider", title: "needed if there are several labels" }, h("span", {}, "this label against all others"), one)));
 const found = h("div", { id: "found" });
-const own = h("textarea", { id: "own", rows: 3, placeholder: "Type a text, or leave this empty for the validation part", "aria-label": "Your own text", spellcheck: "false" });
+const own = h("textarea", { id: "own", rows: 3, placeholder: "Type a text, or leave this empty for the validation part", "aria-labelledby": "own-heading", spellcheck: "false" });
 const place = h("div", { id: "text", class: "text", lang: "zxx", tabindex: "0", click: (event) => event.target.dataset?.at && choose(Number(event.target.dataset.at)) });
 const scale = h("p", { class: "hint", id: "scale" });
 const more = h("div", { class: "bar" });
@@ -37,8 +39,8 @@ const body = h("div", { hidden: true },
   scale, h("div", { class: "beside" }, h("div", {}, place, more), detail),
   h("section", {}, h("h2", {}, "Find a unit"),
     h("p", { class: "hint" }, "Ranks all units by how well they follow a pattern. Unit, sign and threshold are chosen on the first half of the text and scored on the second; chance is the best of as many units with the pattern rotated."),
-    h("div", { class: "bar" }, pattern, expression, h("button", { type: "button", id: "find", class: "main", click: () => find() }, "Find")), labels, found),
-  h("section", {}, h("h2", {}, "Your own text"), own, h("p", {}, h("button", { type: "button", id: "read", click: () => { text = own.value; begin = 0; load(); } }, "Read it"))));
+    h("div", { class: "bar low" }, labelled("pattern", pattern), regex, h("button", { type: "button", id: "find", class: "main", click: () => find() }, "Find")), labels, found),
+  h("section", {}, h("h2", { id: "own-heading" }, "Your own text"), own, h("p", {}, h("button", { type: "button", id: "read", click: () => { text = own.value; begin = 0; load(); } }, "Read it"))));
 main.append(h("div", { class: "title" }, h("h1", {}, name)), tabs(name, "inside"), wait, body);
 
 const question = (what, more = {}) => send("inside", { name, what, ...(text ? { text } : {}), ...more });

@@ -16,13 +16,13 @@ const FIELDS = [
   ["length", "length", "400", "symbols"],
   ["seed", "seed", "0", "the same seed writes the same text"],
 ];
-const prompt = h("textarea", { id: "prompt", rows: 2, placeholder: "A text to continue", "aria-label": "Prompt", spellcheck: "false" });
+const prompt = h("textarea", { id: "prompt", rows: 2, placeholder: "A text to continue", spellcheck: "false" });
 const inputs = Object.fromEntries(FIELDS.map(([key, , usual]) => [key, h("input", { type: "text", inputmode: "decimal", id: key, value: usual, placeholder: "off", autocomplete: "off" })]));
 const go = h("button", { type: "submit", class: "main", id: "go" }, "Write");
 const weights = h("p", { class: "hint", id: "weights" });
 const out = h("div", { id: "text", class: "text", lang: "zxx" });
 const others = h("aside", { id: "detail" }, h("p", { class: "hint" }, "Point at a character to see what else could have come there."));
-const form = h("form", { class: "play", submit: write, novalidate: true }, prompt,
+const form = h("form", { class: "play", submit: write, novalidate: true }, h("label", { class: "small" }, h("span", {}, "prompt"), prompt),
   h("div", { class: "fields" }, ...FIELDS.map(([key, words, , help]) => h("label", { class: "small", title: help }, h("span", {}, words), inputs[key])), go));
 const pictures = h("div", { id: "sections" });
 const heading = h("h1", {}, name);
@@ -90,7 +90,7 @@ if (row?.task === "text") {
   keys([["/", "prompt", () => prompt.focus()], ["Enter w", "write", () => write()]]);
 } else if (row) {
   const wait = h("p", { class: "hint wait" }, "The network is running on a few sequences …");
-  main.append(h("p", { class: "subtitle" }, `This run learns ${row.task ?? "something"}, not a text: here is what its network does on sequences it was not trained on. New input goes through `, h("code", {}, "ostinato apply"), "."), wait, pictures);
+  main.append(h("p", { class: "subtitle" }, "What the network does on sequences that it was not trained on. New input goes through ", h("code", {}, "ostinato apply"), "."), wait, pictures);
   try {
     const ahead = await forecast(name);
     if (ahead) {

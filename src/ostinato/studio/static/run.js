@@ -19,6 +19,7 @@ const subtitle = h("p", { class: "subtitle" });
 const notice = h("p", { class: "notice", hidden: true });
 const reading = h("p", { class: "hint wait", id: "reading", hidden: true }, "A sample of a long log; all of it is being read …");
 const numbers = h("dl", { class: "numbers" });
+const notes = h("ul", { class: "hint notes", id: "notes", hidden: true });
 const progress = h("progress", { max: 1, value: 0, "aria-label": "Progress" });
 const stop = h("button", { type: "button", id: "stop", hidden: true, click: () => act("stop", "It will stop after this step, and save a checkpoint.") }, "Stop");
 const resume = h("button", { type: "button", id: "resume", hidden: true, click: () => goOn() }, "Resume");
@@ -30,7 +31,7 @@ const samples = h("section", { id: "samples", hidden: true });
 const settings = h("section", { id: "settings" });
 main.append(
   h("div", { class: "title" }, title, state, h("span", { class: "room" }), labels.edit, total, stop, resume),
-  labels.element, pages, subtitle, notice, progress, numbers, reading, sections, findings, samples, settings);
+  labels.element, pages, subtitle, notes, notice, progress, numbers, reading, sections, findings, samples, settings);
 
 // Numbers: [key, what it is called, how it is written].
 const NUMBERS = [
@@ -78,6 +79,8 @@ function showState() {
   if (document.activeElement !== steps) steps.value = row.state === "done" ? 2 * planned : planned;
   resume.textContent = row.state === "done" ? "Continue" : "Resume";
   const words = view.notice || (view.job?.ended && view.job.code > 0 && row.state !== "running" ? view.job.words : "");
+  notes.replaceChildren(...view.notes.map((note) => h("li", {}, note)));
+  notes.hidden = !view.notes.length;
   notice.textContent = words;
   notice.hidden = !words;
 }

@@ -23,7 +23,7 @@ const query = new URLSearchParams(location.search);
 let sort = ["changed", -1], place = 0, mark = "", most = SHOWN, view = query.get("view") ?? "runs", trash = 0;
 
 const filter = h("input", {
-  type: "search", id: "filter", placeholder: "cell=lstm rate<0.01 …", "aria-label": "Filter", autocomplete: "off",
+  type: "search", id: "filter", placeholder: "cell=lstm rate<0.01 …", autocomplete: "off",
   spellcheck: "false", value: query.get("filter") ?? "",
   input: () => { most = SHOWN; place = 0; show(); },
 });

@@ -16,6 +16,7 @@ from ...settings import checked_int
 from .exact import each_with_several
 
 TOKENIZERS = ("13a", "intl", "char", "none", "zh")
+MAX_ORDER = 100  # words; hardly any sentence is longer
 
 
 class Score(NamedTuple):
@@ -66,7 +67,7 @@ def bleu(
     """
     if tokenize not in TOKENIZERS:
         raise BadInput(f"tokenize must be one of {', '.join(TOKENIZERS)}; got {tokenize!r:.40}")
-    checked_int("the order of BLEU", order)
+    checked_int("the order of BLEU", order, max=MAX_ORDER)
     metric = _sacrebleu("BLEU").BLEU(lowercase=lowercase, tokenize=tokenize, max_ngram_order=order)
     return _score("BLEU" if order == 4 else f"BLEU-{order}", metric, found, references)
 

@@ -30,7 +30,9 @@ SPLIT, WINDOW = 2, 3  # places in the random numbers of the seed
 
 
 class Arrays(Finite, FileTask, AnsweringTask):
-    """Learn targets `ys` from sequences `xs`, N of them, the sequences on the first axis.
+    """Learn a class or numbers from each of many sequences, or at each of their steps.
+
+    The targets `ys` are learned from N sequences `xs`, the sequences on the first axis.
 
         xs    `(N, T, inputs)`, or `(N, T)` floats       numbers
               `(N, T)` whole numbers                     symbols

@@ -38,7 +38,9 @@ COVERAGE = 0.8  # of conformal intervals, like that of the quantiles 0.1 and 0.9
 
 
 class Series(Streamed, FileTask, AnsweringTask):
-    """Forecast a series `(T, columns)`; or, with `ys`, learn what goes with each of its steps.
+    """Forecast columns of a table by time; or learn what goes with each of its steps.
+
+    It is one series `(T, columns)` or several.
 
     Forecasting: at each step the values of all columns come in, and the next `horizon` values of
     the target columns are to be predicted, in the order of time and then of columns. With `ys` a

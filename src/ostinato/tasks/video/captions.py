@@ -43,6 +43,7 @@ class VideoCaptions(Captions):
 
     name = "video-caption"
     unit = "clips"
+    drawn_settings = ("frames", "pixels")
     kind_of_model = "video-captioner"
     read_captioned = staticmethod(read_captioned_clips)
     read_new = staticmethod(read_clips)

@@ -98,6 +98,7 @@ class Video(Finite, FileTask, AnsweringTask):
     name = "video"
     apply_options = ("steps", "pictures", "save")
     unit, plural = "clips", True
+    drawn_settings = ("shows", "things", "pixels", "clips")
     pictured = "What the network draws"
 
     def __init__(

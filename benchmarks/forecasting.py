@@ -37,6 +37,8 @@ COMPILED = {
 }
 PEERS = ("darts block", "darts rnn", "sktime")
 OURS, LOOP = "Ostinato", "Ostinato loop"
+FITTED = ("ets", "theta", "sarimax")
+ALL = (OURS, LOOP, *PEERS, *FITTED)
 # Steps to forecast, steps of a season, and the orders of a SARIMAX model.
 SERIES = {
     "sunspots": (12, 11, ((3, 0, 1), (1, 0, 0, 11))),
@@ -206,6 +208,8 @@ def main() -> None:
     parser.add_argument("--peers", help="the interpreter that has Darts and sktime")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--updates", type=int, default=600)
+    parser.add_argument("--series", default=",".join(SERIES), help="which of them")
+    parser.add_argument("--libraries", default=",".join(ALL), help="which of them")
     parser.add_argument("--log", help="keep each result here, a line of JSON; those there are used")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -216,12 +220,12 @@ def main() -> None:
     log = Path(given.log or tempfile.mkstemp(suffix=".jsonl")[1])
     lines = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
     known = {tuple(line["key"]): line for line in lines}
-    libraries = [OURS, LOOP, *(PEERS if given.peers else ())]
-    for name in SERIES:
+    wanted = [x for x in given.libraries.split(",") if given.peers or x not in PEERS]
+    for name in given.series.split(","):
         job = jobs_of(name, given.updates)
-        runs = [(lib, seed) for seed in range(given.seeds) for lib in libraries]
-        runs = [run for run in runs if run[0] != "sktime" or run[1] == 0]  # it takes long
-        for library, seed in [*runs, ("ets", 0), ("theta", 0), ("sarimax", 0)]:
+        for library, seed in [(x, n) for n in range(given.seeds) for x in wanted]:
+            if seed and library in ("sktime", *FITTED):  # which take long, or know no chance
+                continue
             key = (name, library, seed, given.updates)
             if key in known:
                 continue
@@ -243,8 +247,9 @@ def report(known: dict, given: argparse.Namespace) -> None:
     parts = []
     for name in SERIES:
         rows = []
-        for library in (OURS, LOOP, *PEERS, "ets", "theta", "sarimax"):
-            lines = [x for key, x in known.items() if key[:2] == (name, library)]
+        for library in ALL:
+            same = (name, library, given.updates)
+            lines = [x for (*key, _, n), x in known.items() if (*key, n) == same]
             if lines:
                 rows.append(row_of(library, lines))
         head = [
@@ -258,6 +263,14 @@ def report(known: dict, given: argparse.Namespace) -> None:
         ]
         steps = SERIES[name][0]
         parts.append(f"{ABOUT[name]}; {steps} steps ahead:\n\n{table(head, rows)}")
+    longer = [x for key, x in sorted(known.items()) if key[3] != given.updates]
+    if longer:
+        rows = [
+            [*x["key"][:2], f"{x['key'][3]:,}", x["key"][2], f"{x['cpu']:.3g}", f"{x['wall']:.3g}"]
+            for x in longer
+        ]
+        head = ["series", "", "updates", "seed", "train, s of all cores", "s on the wall"]
+        parts.append(f"More updates, which compile no more:\n\n{table(head, rows)}")
     words = (
         f"One LSTM layer of {UNITS} units, {given.updates:,} updates, batches of {BATCH} windows "
         f"of {LENGTH} steps; {ORIGINS} origins in the last 20 %, nobody trained anew but "

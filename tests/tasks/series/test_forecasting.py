@@ -182,7 +182,9 @@ def test_yardsticks_of_quantiles_cover_what_they_should():
     )
 
 
-@pytest.mark.parametrize("options", [{}, {"quantiles": (0.5,)}, {"missing": "mask"}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"quantiles": (0.5,)}, {"missing": "mask"}, {"conformal": True}], ids=str
+)
 def test_conforms(options):
     values = VALUES.copy()
     if "missing" in options:

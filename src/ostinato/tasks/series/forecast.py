@@ -1,16 +1,20 @@
-"""A forecast as a value: of which series, for when, and what."""
+"""A forecast as a value: of which series, for when, and what; and what its numbers are made of."""
 
 import csv
 import dataclasses
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from ...data.times import shown_time
-from ...errors import NeedsExtra
+from ...errors import BadInput, NeedsExtra
+from ..interface import Interface
+from .columns import Columns
+from .conformal import Conformal
 from .hindcasts import Levels
+from .quantiles import answers_from_json
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,3 +127,37 @@ class Forecast:
         for row in rows:
             writer.writerow(f"{x:.6g}" if isinstance(x, float) else x for x in row.values())
         return text.getvalue().rstrip()
+
+
+def forecast_interface(artefacts: Mapping[str, Any]) -> Interface:
+    """What the inputs and outputs of a network that forecasts mean; see `interface`."""
+    columns, answers = Columns.from_json(artefacts), answers_from_json(artefacts["answers"])
+    if artefacts["targets"] is None or answers.scaler is None:
+        raise BadInput("this run learns a column from the others; it forecasts nothing")
+    strange = [*columns.words, *columns.calendar, *columns.known]
+    if strange:
+        raise BadInput(
+            f"the run reads {', '.join(strange[:10])}, which are words, dates or values known "
+            "ahead; a program elsewhere reads a row of numbers at each step, and no more"
+        )
+    targets, scaler = artefacts["targets"], columns.scaler
+    horizon = len(answers.scaler.shift) // len(targets)
+    levels: Any = list(answers.levels or (None,))
+    about = {
+        "columns": list(columns.names),
+        "shift": list(scaler.shift),
+        "factor": list(scaler.factor),
+        "mean": list(scaler.means),
+        "masked": list(scaler.masked),
+        "targets": list(targets),
+        "horizon": horizon,
+        "levels": levels,
+        "target_shift": list(answers.scaler.shift),
+        "target_factor": list(answers.scaler.factor),
+        "moved": None,
+    }
+    if "conformal" in artefacts:
+        sizes = horizon, len(targets)
+        kept = Conformal.from_json(artefacts["conformal"], *sizes, answers.levels or None)
+        about |= {"levels": list(kept.levels), "moved": kept.moved.tolist()}
+    return Interface("forecast", about)

@@ -11,7 +11,7 @@ import numpy as np
 from ...cells import Model
 from ...data.artefact_checks import kept_texts
 from ...data.frames import is_frame
-from ...data.scaling import POLICIES, Scaler
+from ...data.scaling import POLICIES
 from ...data.splits import PARTS, divided, shares
 from ...data.times import DUPLICATES, GAPS
 from ...errors import BadInput
@@ -19,18 +19,19 @@ from ...settings import setting, shown
 from ..applying import ApplyOptions, outputs_on
 from ..file_task import FileSettings, FileTask, Reading, naming
 from ..interface import Interface
-from ..target_codec import KINDS, TargetCodec
+from ..target_codec import KINDS
 from ..task import AnsweringTask, Artefacts, checked_part, hashed
 from ..windows import Stream, Streamed, in_windows
 from . import series_data, yardsticks
 from .columns import Columns, fit_columns
 from .conformal import Conformal, calibrated, check_enough
 from .continuing import forecast_after
-from .forecast import Forecast
+from .forecast import Forecast, forecast_interface
 from .from_files import in_words, names_in, table_of_file
 from .hindcasts import Levels, hindcasts, naive_scales
-from .quantiles import answers_from_json, fit_quantiles, levels_of
+from .quantiles import answers_from_json, levels_of
 from .series_table import given_series, text_columns
+from .series_targets import fit_forecasts, joined, pairs
 from .series_times import calendar_after, calendar_of, check_time, stamps_after
 from .sparklines import sparklines
 
@@ -403,36 +404,7 @@ class Series(Streamed, FileTask, AnsweringTask):
 
     @classmethod
     def interface(cls, settings: Any, artefacts: Mapping[str, Any]) -> Interface:
-        columns, answers = Columns.from_json(artefacts), answers_from_json(artefacts["answers"])
-        if artefacts["targets"] is None or answers.scaler is None:
-            raise BadInput("this run learns a column from the others; it forecasts nothing")
-        strange = [*columns.words, *columns.calendar, *columns.known]
-        if strange:
-            raise BadInput(
-                f"the run reads {', '.join(strange[:10])}, which are words, dates or values known "
-                "ahead; a program elsewhere reads a row of numbers at each step, and no more"
-            )
-        targets, scaler = artefacts["targets"], columns.scaler
-        horizon = len(answers.scaler.shift) // len(targets)
-        levels: Any = list(answers.levels or (None,))
-        about = {
-            "columns": list(columns.names),
-            "shift": list(scaler.shift),
-            "factor": list(scaler.factor),
-            "mean": list(scaler.means),
-            "masked": list(scaler.masked),
-            "targets": list(targets),
-            "horizon": horizon,
-            "levels": levels,
-            "target_shift": list(answers.scaler.shift),
-            "target_factor": list(answers.scaler.factor),
-            "moved": None,
-        }
-        if "conformal" in artefacts:
-            sizes = horizon, len(targets)
-            kept = Conformal.from_json(artefacts["conformal"], *sizes, answers.levels or None)
-            about |= {"levels": list(kept.levels), "moved": kept.moved.tolist()}
-        return Interface("forecast", about)
+        return forecast_interface(artefacts)
 
     def fingerprint(self) -> str:
         return hashed([x for stream in self.parts.values() for x in stream])
@@ -485,57 +457,3 @@ class Series(Streamed, FileTask, AnsweringTask):
         task = cls(given, settings=whole, artefacts=artefacts, **named)
         task.hold_out_all()
         return task
-
-
-def pairs(values: np.ndarray, columns: list[int], horizon: int) -> tuple[np.ndarray, np.ndarray]:
-    """The inputs of a series `(T, all columns)` and the values that follow each of them.
-
-    Returns:
-        Inputs `(T - horizon, all columns)` and the next values `(T - horizon, horizon * columns)`,
-        ordered by time, then by column.
-
-    Example:
-        >>> now, later = pairs(np.arange(5.0)[:, None], [0], 2)
-        >>> now.ravel().tolist(), later.tolist()
-        ([0.0, 1.0, 2.0], [[1.0, 2.0], [2.0, 3.0], [3.0, 4.0]])
-    """
-    count = max(len(values) - horizon, 0)
-    later = [values[k : k + count, columns] for k in range(1, horizon + 1)]
-    return values[:count], np.concatenate(later, axis=1)
-
-
-def fit_forecasts(
-    xs: list[np.ndarray],
-    columns: list[int],
-    horizon: int,
-    scaler: Scaler,
-    levels: tuple[float, ...] | None,
-) -> TargetCodec:
-    """How the next values are learned, scaled like the inputs.
-
-    Args:
-        xs: the training part of every series, `(T, all columns)`.
-        columns: those to forecast.
-        horizon: steps to forecast.
-        scaler: of all columns.
-        levels: of the quantiles to forecast, or `None` for the mean.
-    """
-    shift, factor, means = (
-        tuple(np.tile(np.array(x)[columns], horizon).tolist())
-        for x in (scaler.shift, scaler.factor, scaler.means)
-    )
-    later = np.concatenate([pairs(x, columns, horizon)[1] for x in xs])
-    later = later[~np.isnan(later).any(axis=1)]
-    tiled = Scaler(shift, factor, means)
-    if levels is not None:
-        return fit_quantiles(later, tiled, levels)
-    return TargetCodec(None, tiled, float(np.var(later, axis=0).mean()) if len(later) else 0.0)
-
-
-def joined(streams: list[Stream], inputs: int, outputs: int | None) -> Stream:
-    """Concatenate streams; `outputs` is `None` for classes."""
-    if not streams:
-        targets = np.zeros(0, np.int32) if outputs is None else np.zeros((0, outputs), np.float32)
-        nothing = np.zeros(0, bool)
-        return Stream(np.zeros((0, inputs), np.float32), targets, nothing, nothing)
-    return Stream(*(np.concatenate(parts) for parts in zip(*streams, strict=True)))

@@ -402,10 +402,16 @@ def as_words(value: str) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value in a message; Python refuses to write out the longest numbers."""
+    """A value in a message, in one line; Python refuses to write out the longest numbers.
+
+    Example:
+        >>> shown(np.zeros((2, 2)))
+        'array([[0., 0.], [0., 0.]])'
+    """
     if isinstance(value, int) and abs(value) >= 10**40:
         return f"a number of {int(value.bit_length() * math.log10(2)) + 1} digits"
-    return _SHORT.repr(value)
+    text = _SHORT.repr(value)
+    return " ".join(text.split()) if "\n" in text else text
 
 
 _SHORT = reprlib.Repr()

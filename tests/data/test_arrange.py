@@ -134,8 +134,8 @@ def test_gaps_and_repeated_times_are_refused(tmp_path):
     again = "day,what,y\n2024-01-02,a,1\n2024-01-01,b,2\n2024-01-02,c,3\n"
     assert refused(tmp_path, again) == (
         "lines 2 and 4, column 'day': 2024-01-02 is there twice (1 row with a time that was there "
-        "before); name with --sequence COLUMN the column that says to which series a row belongs, "
-        "or give --duplicates first or --duplicates last or --duplicates mean or --duplicates sum"
+        "before); name with sequence the column that says to which series a row belongs, or give "
+        "--duplicates first (last, mean, sum)"
     )
     assert "column 'what': 'a' and 'c' at one time have no mean" in refused(
         tmp_path, again, duplicates="mean"
@@ -143,7 +143,28 @@ def test_gaps_and_repeated_times_are_refused(tmp_path):
     far = "day,y\n2024-01-01,1\n2024-01-02,2\n2924-01-05,3\n"
     assert "its gaps take 328,720 rows" in refused(tmp_path, far, gaps="fill")
     frame = stores(np.random.default_rng(0))
+    table = table_of_frame(frame)
+    with pytest.raises(BadInput, match=r"a row belongs: 'store' or 'weather'\?, or give"):
+        arrange(table, [np.arange(table.rows)], timeline_of(table, [np.arange(table.rows)]))
     with pytest.raises(BadInput, match=r'the table, rows \d+ and \d+.*duplicates="first"'):
         arranged(frame)
     with pytest.raises(BadInput, match=r'gaps? in 3 of 3 series.*gaps="mask"'):
         arranged(frame, duplicates="last")
+
+
+@pytest.mark.parametrize("gaps", ["mask", "fill", "keep"])
+@pytest.mark.parametrize("duplicates", ["first", "last", "mean", "sum"])
+def test_what_is_put_in_knows_nothing_of_later_rows(gaps, duplicates):
+    """Other values and words after a day leave every row up to that day as it was, bit for bit."""
+    frame = stores(np.random.default_rng(3))
+    day = pandas.Timestamp("2023-11-15")
+    later = frame["date"] > day
+    other = frame.assign(
+        sales=np.where(later, 1e6, frame["sales"]), weather=frame["weather"].mask(later, "fog")
+    )
+    one, two = (arranged(x, gaps=gaps, duplicates=duplicates) for x in (frame, other))
+    early = one.timeline.stamps <= np.datetime64(day)
+    assert (one.timeline.stamps == two.timeline.stamps).all() and one.notes == two.notes
+    sales = [x.table.numbers["sales"][early].tobytes() for x in (one, two)]
+    assert sales[0] == sales[1]
+    assert (one.table.texts["weather"] == two.table.texts["weather"])[early].all()

@@ -178,6 +178,13 @@ def test_all_columns_that_cannot_be_used_are_in_one_message(tmp_path):
     assert said(["price"]).endswith("leave the column out with --ignore price, or mend it")
 
 
+def test_dates_are_not_proposed_as_texts_to_label(tmp_path):
+    rows = [f"2024-01-{n % 28 + 1:02},{'ab'[n % 2]},word {n}\n" for n in range(120)]
+    (tmp_path / "x.csv").write_text("date,kind,comment\n" + "".join(rows))
+    with pytest.raises(BadInput, match=r"; to label texts, --text comment --label kind$"):
+        (table := read_table(tmp_path / "x.csv")).matrix(table.names)
+
+
 def test_refuses_what_is_no_text(tmp_path):
     for raw, words in ((b"a,b\n\xff,1\n", "not UTF-8"), (bytes(range(128, 256)), "not UTF-8")):
         (tmp_path / "x.csv").write_bytes(raw)

@@ -92,7 +92,9 @@ def test_a_run_writes_what_it_learned_from(tmp_path):
     code = TagCode.from_json(task.artefacts())
     (sentence, other) = sentences_of(["It\tx\n", "rains\n", "\n", "Yes\tx\n"], "input", code.form)
     assert sentence.column("form") == ["It", "rains"] and other.column("form") == ["Yes"]
-    assert code.written(sentence.replaced("upos", ["A", "B"])) == "It\tA\nrains\tB\n"
+    (spaced, _) = sentences_of(["It PRP", "rains VBZ", "", "Yes UH"], "input", code.form)
+    assert spaced.column("form") == ["It", "rains"]
+    assert code.written(sentence.replaced("upos", ["A", "B"])) == "It\tA\nrains\tB\n\n"
     for column in ("1", "x", "0004", "²"):
         with pytest.raises(BadInput, match=r"column must be one of upos, .*, or a number"):
             Config(task="tag", column=column)

@@ -2,15 +2,27 @@
 
 import jax
 import numpy as np
+import pandas
 import pytest
+from matplotlib.dates import num2date
 
 from ostinato.cells import GRU
 from ostinato.errors import BadInput
-from ostinato.report.series_charts import Place, can_forecast, forecasts, place_of
+from ostinato.report.figures import figure
+from ostinato.report.pictures import picture
+from ostinato.report.series_charts import (
+    Place,
+    all_forecasts,
+    can_forecast,
+    forecasts,
+    place_of,
+    worst_first,
+)
 from ostinato.runs import Saved
 from ostinato.tasks import Series, closed_loop
 from ostinato.tasks.applying import ApplyOptions
 from ostinato.tasks.series.continuing import forecasts_at_each
+from ostinato.tasks.series.hindcasts import hindcasts
 from ostinato.wiring import Network, Readout
 
 TIME = np.arange(200)
@@ -96,3 +108,44 @@ def test_places():
             place_of(task, *wrong)
     assert place_of(Series(VALUES, split=(1, 0, 0))).begin == 200
     assert not can_forecast(Series(VALUES, VALUES[:, 0]))
+
+
+def dated_stores():
+    """Two stores with a price that is known ahead, the second much harder to forecast."""
+    random, days = np.random.default_rng(0), pandas.date_range("2024-01-30", periods=80)
+    frames = []
+    for name, noise in (("calm", 0.1), ("wild", 3.0)):
+        sold = 5 + np.sin(TIME[:80] / 5) + noise * random.normal(size=80)
+        frames.append(
+            pandas.DataFrame({"store": name, "day": days, "price": TIME[:80] % 7.0, "sold": sold})
+        )
+        frames[-1].loc[75:, "sold"] = np.nan
+    return pandas.concat(frames, ignore_index=True)
+
+
+def test_of_several_series_the_worst_comes_first_with_its_dates():
+    asked = {"targets": ["sold"], "sequence": "store", "known": ["price"], "split": "60/20/20"}
+    task = Series(dated_stores(), **asked, horizon=3, quantiles=LEVELS)
+    network = network_for(task)
+    order, errors, measure = worst_first(network, task)
+    made = hindcasts(network, task, "valid").by_series()
+    assert measure == "MASE" and errors == {n: one["MASE"] for n, one in made.items()}
+    assert order == sorted(errors, key=errors.get, reverse=True)
+    overview, *charts = all_forecasts(Saved(7, network), task)
+    names = [task.series_names[n] for n in order]
+    assert overview.places == names and overview.series[0].y == [errors[n] for n in order]
+    assert figure(overview)["layout"]["xaxis"]["ticktext"] == names
+    assert len({one.name for one in charts}) == len(charts) == 4
+    first = charts[0]
+    assert first.title == f"Forecast of sold, {names[0]} from 2024-03-15" and first.dates
+    assert first.x_title == "day" and "nothing after it but what is known ahead" in first.caption
+    path = next(one for one in first.series if one.name == "closed loop")
+    expected = np.arange("2024-03-15", "2024-04-19", dtype="datetime64[D]")  # as far as the price
+    assert np.array(path.x, "datetime64[ms]").astype(expected.dtype).tolist() == expected.tolist()
+    assert figure(first)["layout"]["xaxis"]["type"] == "date"
+    axes = picture(first).axes[0]
+    low, high = (num2date(x).date().isoformat() for x in axes.get_xlim())
+    assert low < "2024-03-15" < "2024-04-18" < high < "2024-05-01"
+    assert place_of(task, "wild") == place_of(task, 1)
+    with pytest.raises(BadInput, match="there is no series 'none'; there are calm, wild"):
+        place_of(task, "none")

@@ -4,6 +4,7 @@ import json
 import re
 
 import numpy as np
+import pandas
 import pytest
 
 from ostinato.errors import BadInput
@@ -91,6 +92,7 @@ def test_typed_answers(run_of, files):
     assert [*texts[0].probabilities] == ["bad", "good"]
     assert sum(texts[0].probabilities.values()) == pytest.approx(1)
     assert texts == run_of("classify").classify(np.array(["fine film", "dull film"]))
+    assert texts == run_of("classify").classify(pandas.Series(["fine film", "dull film"], [7, 9]))
     arrays = np.load(files / "arrays.npz")["x"]
     (first, *others) = run_of("arrays").classify(arrays)
     assert first.label in (0, 1) and len(others) == 29

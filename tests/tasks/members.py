@@ -415,6 +415,9 @@ OTHERS: dict[str, Callable[[], Task]] = {
     "ntm-recall": lambda: NTMRecall(bits=3, max_items=4, vectors=2, seed=3),
     "ntm-ngrams": lambda: NTMNgrams(length=20, order=3, seed=3),
     "ntm-sort": lambda: NTMSort(bits=3, max_items=5, kept=4, seed=3),
+    "series, columns with roles": lambda: Series(
+        [WAVES[:300], WAVES[100:350]], known=["2"], horizon=3, split="70/15/15", seed=3
+    ),
     "tag": lambda: Tagging(SENTENCES, seed=3),
     "dialogue": lambda: Dialogue.from_settings(Dialogue.Settings(history=1), 3),
     "translate": lambda: Translate.of_texts(*PAIRS, level="characters", seed=3),

@@ -51,6 +51,7 @@ KEPT = {
     "recall": "cd5045a40f91",
     "santa-fe": "0cc64e3b5a07",
     "series": "78c39b05e2f2",
+    "series, columns with roles": "a037f20b4589",
     "tag": "310e753cd0c0",
     "temporal-order": "737c100d2ef8",
     "temporal-order-3": "51e3f3459448",

@@ -1,17 +1,21 @@
 """Confusions, beside those that scikit-learn counts."""
 
+from types import SimpleNamespace
+
 import equinox as eqx
-import jax
 import numpy as np
 import pytest
 
+from ostinato.report import network_charts
 from ostinato.runs import Config
 from ostinato.runs.build import build_network
 from ostinato.tasks import Arrays, Classify, Tagging
 from ostinato.tasks.confusion import Confusion, confusion
+from ostinato.wiring import outputs_of
 
 from .members import SENTENCES, STEPS, TEXTS, VERDICTS
 
+OUTPUTS = eqx.filter_jit(outputs_of)
 TASKS = {
     "classify": lambda: Classify(TEXTS, VERDICTS),
     "tag": lambda: Tagging(SENTENCES),
@@ -26,22 +30,26 @@ def test_counts_are_those_of_scikit_learn(name):
     network = eqx.nn.inference_mode(build_network(Config(task=name, cell="gru", units=4), task))
     found = confusion(network, task, "test")
     right, said = [], []
-    for batch in task.held_out("test", 1):  # sentence by sentence, without padding
-        steps = batch.steps if batch.lengths is None else int(batch.lengths[0])
-        layer, xs, state = network.prepare(_run, batch.arrays)
-        outputs = np.asarray(_run(layer, xs, state, **batch.marks)[0])[:steps, 0]
-        asked = np.asarray(batch.weights)[:steps, 0] > 0
-        right += np.asarray(batch.targets)[:steps, 0][asked].tolist()
-        said += outputs.argmax(-1)[asked].tolist()
+    for batch in task.evaluated("test"):
+        outputs = np.asarray(OUTPUTS(network, batch.arrays)[0])
+        for at in np.argwhere(np.asarray(batch.weights) > 0):
+            if batch.lengths is None or at[0] < batch.lengths[at[1]]:
+                right.append(int(np.asarray(batch.targets)[tuple(at)]))
+                said.append(int(outputs[tuple(at)].argmax()))
     labels = range(len(task.classes))
     assert np.array_equal(found.counts, metrics.confusion_matrix(right, said, labels=labels))
     assert found.counts.sum() == len(right) > 3
 
 
-def _run(layer, xs, state=None, **marks):
-    from ostinato.through_time import unroll
-
-    return unroll(layer, jax.tree.map(np.asarray, xs), state, **marks)
+def test_the_report_draws_the_classes_with_most_errors(monkeypatch):
+    counts = np.diag(np.full(50, 3))
+    counts[0, 49], counts[7, 8] = 2, 6
+    found = Confusion(tuple(f"class{n}" for n in range(50)), counts)
+    monkeypatch.setattr(network_charts, "confusion", lambda *_: found)
+    (chart,) = network_charts.confusions(SimpleNamespace(whole=None, task=None))
+    assert len(chart.rows) == network_charts.CLASSES and chart.rows[-1] == "class49"
+    assert "class8 for class7 (6), class49 for class0 (2)" in chart.caption
+    assert np.isclose(chart.values[7][8], 6 / 9) and chart.drawing().x.title == "said"
 
 
 def test_what_is_said_about_many_classes():

@@ -148,7 +148,7 @@ class Table:
         """What is wrong with some columns, and the options with which the others can be read."""
         faults = {name: self.faults[name] for name in names}
         damaged = [name for name, fault in faults.items() if fault.words == 0]
-        kinds = [name for name in names if words is not None and self._is_of_words(faults[name])]
+        kinds = [n for n in self.columns_of_words() if words is not None and n in faults]
         rest = [name for name in names if name not in {*damaged, *kinds}]
         as_words = self.option("words", *(words or ()), *kinds)
         if len(names) == 1:
@@ -167,8 +167,8 @@ class Table:
         if damaged:
             mend = f"mend {', '.join(map(shown, damaged[:LISTED]))}"
             advice += f", and {mend}" if options else f"{mend}, or leave them out with ignore"
-        texts = [name for name in names if faults[name].words > MAX_WORDS]
-        labels = [name for name in names if self._is_of_words(faults[name])]
+        texts = [n for n in names if faults[n].words > MAX_WORDS and n not in self.texts]
+        labels = [n for n in self.columns_of_words() if n in faults]
         if self.of_file and texts and labels:
             columns = f"{self.option('text', texts[0])} {self.option('label', labels[0])}"
             advice += f"; to label texts, {columns}"
@@ -176,9 +176,10 @@ class Table:
             f"{self.path}: {len(names)} columns are not numbers: {', '.join(each)}{more}; {advice}"
         )
 
-    def _is_of_words(self, fault: Fault) -> bool:
-        """Whether a column has few different words, each of them in more than one row."""
-        return 0 < fault.words <= min(MAX_WORDS, self.rows // 2)
+    def columns_of_words(self) -> list[str]:
+        """The columns with few different words, each of them in more than one row on average."""
+        most = min(MAX_WORDS, self.rows // 2)
+        return [n for n in self.names if n in self.faults and 0 < self.faults[n].words <= most]
 
     def labels(self, name: str, missing: str = "refuse") -> np.ndarray:
         """A column that was read as text: numbers if it has nothing else, else text.

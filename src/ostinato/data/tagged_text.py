@@ -121,7 +121,7 @@ def _checked(
 
 
 def as_text(words: Sequence[str], tags: Sequence[str], form: str) -> str:
-    """A tagged sentence as `"columns"`, with a newline at its end, or with `"slashes"`.
+    """A tagged sentence as `"columns"`, with a blank line at its end, or with `"slashes"`.
 
     Example:
         >>> as_text(["It", "rains"], ["PRP", "VBZ"], "slashes")
@@ -130,4 +130,4 @@ def as_text(words: Sequence[str], tags: Sequence[str], form: str) -> str:
     pairs = zip(words, tags, strict=True)
     if form == "slashes":
         return " ".join(f"{word}/{tag}" for word, tag in pairs)
-    return "".join(f"{word}\t{tag}\n" for word, tag in pairs)
+    return "".join(f"{word}\t{tag}\n" for word, tag in pairs) + "\n"

@@ -331,12 +331,13 @@ def _joined(
     at = int(np.argmax(again))
     if how == "refuse":
         when = shown_time(timeline.stamps[rows[at]], timeline.zone)
-        some = " or ".join(table.option("duplicates", word) for word in DUPLICATES[1:])
+        words = table.columns_of_words()
+        series = f": {' or '.join(map(shown, words[:5]))}?" if words else ""
         raise BadInput(
             f"{table.where(np.sort(rows[[at - 1, at]]))}, column {column}: {when} is there twice "
-            f"({extra} with a time that was there before); name with "
-            f"{table.option('sequence', 'COLUMN')} the column that says to which series a row "
-            f"belongs, or give {some}"
+            f"({extra} with a time that was there before); name with sequence the column that says "
+            f"to which series a row belongs{series}, or give {table.option('duplicates', 'first')} "
+            f"({', '.join(DUPLICATES[2:])})"
         )
     begins = np.flatnonzero(~again)
     if how in ("first", "last"):

@@ -71,16 +71,19 @@ static inline float NAME_sign(float x) { return (float)((x > 0) - (x < 0)); }
 
 static inline int NAME_row(int row, int last) { return row < 0 ? 0 : row > last ? last : row; }
 
-/* Compilers make vectors of these: of the first for SSE, of the second for other machines. */
+/* x between -c and c, in the form that a compiler makes vectors of. */
+static inline float NAME_limit(float x, float c) {
 #ifdef __SSE2__
-#define NAME_LIMIT(x, c) ((x) < -(c) ? -(c) : (x) > (c) ? (c) : (x))
+  const float y = x < c ? x : c;
+  return y > -c ? y : -c;
 #else
-#define NAME_LIMIT(x, c) fminf(fmaxf(x, -(c)), c)
+  return fminf(fmaxf(x, -c), c);
 #endif
+}
 
 /* tanh as a quotient of polynomials, with an error of a few units in the last place. */
 static inline float NAME_tanh(float x) {
-  const float z = NAME_LIMIT(x, 7.9053111f);
+  const float z = NAME_limit(x, 7.9053111f);
   const float s = z * z;
   float p = -2.76076847742355e-16f, q = 1.19825839466702e-06f;
   p = p * s + 2.00018790482477e-13f;
@@ -98,8 +101,8 @@ static inline float NAME_tanh(float x) {
 
 /* 1 / (1 + exp(-x)), with exp(z) = 2^n exp(r) and a polynomial for exp(r). */
 static inline float NAME_logistic(float x) {
-  const float z = NAME_LIMIT(-x, 87.0f);
-  const float n = rintf(z * 1.44269504f);
+  const float z = NAME_limit(-x, 87.0f);
+  const float n = (z * 1.44269504f + 12582912.0f) - 12582912.0f; /* to the nearest whole one */
   const float r = (z - n * 0.693359375f) + n * 2.12194440e-4f;
   float p = 1.9875691500e-4f;
   union { int bits; float value; } power;
@@ -115,9 +118,9 @@ static inline float NAME_logistic(float x) {
 }
 
 #ifdef FP_FAST_FMAF
-#define NAME_ADD(sum, x, w) sum = fmaf(x, w, sum)
+#define NAME_ADD(sum, x, w) (sum) = fmaf(x, w, sum)
 #else
-#define NAME_ADD(sum, x, w) sum += (x) * (w)
+#define NAME_ADD(sum, x, w) (sum) += (x) * (w)
 #endif
 """
 
@@ -358,29 +361,51 @@ def _products(step: str) -> str:
     if "_product(" not in step:
         return ""
     kind = "signed char" if "_factors" in step else "float"
-    return (
-        f"static inline void NAME_product(float *y, const float *x, const {kind} *w, int rows, "
-        "int wide, int narrow) {\n"
-        + "".join(_block(width, count) for width, count in ((WIDE, "wide"), (NARROW, "narrow")))
-        + "}\n"
-    )
+    return PRODUCT.replace("KIND", kind).replace("REGISTERS", _registers()).replace("ROWS", _rows())
 
 
-def _block(width: int, count: str) -> str:
-    def over(words: str) -> str:
-        rows = [" ".join(words.format(n) for n in range(at, at + 4)) for at in range(0, width, 4)]
-        return "\n      ".join(rows)
+def _registers() -> str:
+    """A block, its sums in variables."""
+    places = range(WIDE)
+    lines = [f"float {', '.join(f'a{n} = 0' for n in places)};"]
+    lines += ["for (int k = 0; k < rows; k++, w += 32) {", "  const float h = x[k];"]
+    lines += ["  " + "; ".join(f"NAME_ADD(a{n}, h, w[{n}])" for n in places) + ";", "}"]
+    lines += ["; ".join(f"y[{n}] = a{n}" for n in places) + ";"]
+    return "\n    ".join(lines)
 
-    start = ", ".join(f"a{n} = 0" for n in range(width))
-    return f"""\
-  for (int n = 0; n < {count}; n++) {{
-    float {start};
-    for (int k = 0; k < rows; k++) {{
-      const float h = x[k];
-      {over("NAME_ADD(a{0}, h, w[{0}]);")}
-      w += {width};
-    }}
-    {over("y[{0}] = a{0};").replace("      ", "    ")}
-    y += {width};
-  }}
+
+def _rows() -> str:
+    """What eight rows add to a sum."""
+    return " ".join(f"NAME_ADD(s, x[k + {n}], w[j + {WIDE * n}]);" for n in range(8))
+
+
+# Which of the two forms a compiler makes vectors of depends on the machine; both read the weights
+# from the first to the last.
+PRODUCT = """
+static inline void NAME_product(float *restrict y, const float *restrict x, const KIND *restrict w,
+                                int rows, int wide, int narrow) {
+  for (int n = 0; n < wide; n++, y += 32) {
+#ifdef __SSE2__
+    int k = 0;
+    for (int j = 0; j < 32; j++) y[j] = 0;
+    for (; k + 8 <= rows; k += 8, w += 256)
+      for (int j = 0; j < 32; j++) {
+        float s = y[j];
+        ROWS
+        y[j] = s;
+      }
+    for (; k < rows; k++, w += 32)
+      for (int j = 0; j < 32; j++) NAME_ADD(y[j], x[k], w[j]);
+#else
+    REGISTERS
+#endif
+  }
+  for (int n = 0; n < narrow; n++, y += 8) {
+    float a[8];
+    for (int j = 0; j < 8; j++) a[j] = 0;
+    for (int k = 0; k < rows; k++, w += 8)
+      for (int j = 0; j < 8; j++) NAME_ADD(a[j], x[k], w[j]);
+    for (int j = 0; j < 8; j++) y[j] = a[j];
+  }
+}
 """

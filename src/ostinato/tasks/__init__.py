@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .pairs.translate import Translate as Translate
     from .series.arrays import Arrays as Arrays
     from .series.continuing import closed_loop as closed_loop
+    from .series.forecast import Forecast as Forecast
     from .series.series import Series as Series
     from .series.systems import NARMA10 as NARMA10
     from .series.systems import Lorenz as Lorenz

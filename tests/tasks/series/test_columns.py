@@ -281,6 +281,7 @@ ONE = shops((60,)).drop(columns="store")
         ({}, {"known": ["a,b"]}, "the column 'a,b' has a comma; rename it"),
         ({}, {"ignore": ["sale"]}, "column 'sale' is left out by ignore; it cannot have a role"),
         ({}, {"targets": [7]}, "targets must be names of columns"),
+        ({}, {"targets": []}, "targets is empty; name a column to predict"),
         ({}, {"targets": ["none"]}, "there is no column 'none'; there are size"),
         ({}, {"names": ["a"]}, "a table has its own names and targets; leave out ys and names"),
         ({}, {"sequence": "region", "static": ["size"], "words": ["weather", "region"]}, None),
@@ -308,6 +309,9 @@ def test_refuses_arrays_with_columns_of_a_table_and_too_short_a_future():
     for name in ("sequence", "columns", "ignore", "words"):
         with pytest.raises(BadInput, match=f"{name} names columns of a table; leave it out for"):
             Series(values, **{name: "1"})
+    for given in ("x.csv", [shops(), shops()]):
+        with pytest.raises(BadInput, match="a series is arrays or one table, got"):
+            Series(given, targets=["sold"])
     with pytest.raises(BadInput, match="there is no column '3'; there are 1, 2"):
         Series(values, known=["3"])
     with pytest.raises(BadInput, match="all columns are known ahead or static"):
@@ -324,7 +328,7 @@ def test_refuses_arrays_with_columns_of_a_table_and_too_short_a_future():
     frame.loc[frame["store"] == "store B", "sold"] = np.nan
     task = Series(frame, **ASKED)
     assert task.series_names == ("store A", "store C")
-    assert task.notes == ("left out are series without a value of sold: 'store B'",)
+    assert task.notes == ("left out are series with fewer than 3 rows of sold: 'store B'",)
     kept = task.artefacts()
     for name, wrong in {"words": [], "known": ["x"], "horizon": -1, "static": 3}.items():
         with pytest.raises(ValueError, match="its "):

@@ -11,17 +11,16 @@ from ostinato.runs import Config
 from ostinato.runs.build import build_network
 from ostinato.tasks import Classify, Pairs
 from ostinato.tasks.applying import ApplyOptions
-from ostinato.tasks.pairs.write_answers import log_probabilities
+from ostinato.tasks.pairs.write_answers import Answer, log_probabilities
 from ostinato.tasks.text.labelled import LabelCode
 
 TEXTS = ["it is fine", "it is not fine", "fine fine", "not good not fine"] * 10
 LABELS = ["good", "bad", "good", "bad"] * 10
 
 
-@pytest.mark.parametrize("settings", [{}, {"pool": "mean"}])
-def test_what_is_said_at_a_piece_is_the_answer_to_the_text_so_far(settings):
+def test_what_is_said_at_a_piece_is_the_answer_to_the_text_so_far():
     task = Classify(TEXTS, LABELS)
-    network = build_network(Config(task="classify", cell="gru", units=4, **settings), task)
+    network = build_network(Config(task="classify", cell="gru", units=4, pool="mean"), task)
     passage, code = task.passage("valid"), LabelCode.from_json(task.artefacts())
     reading = read(network, passage, top=2)
     at = 0
@@ -61,13 +60,12 @@ def test_a_typed_text_and_several_labels():
         reach(network, passage, 0)
 
 
-@pytest.mark.parametrize("settings", [{}, {"attention": "none", "reverse": True}])
-def test_the_surprise_at_a_target_is_its_probability(settings):
+def test_the_surprise_at_a_target_is_its_probability(monkeypatch):
     sources = [f"one {x} {y}" for x in "abcd" for y in "efgh"]
-    task = Pairs.of_texts(sources, [x[::-1] for x in sources], split=(0.5, 0.25, 0.25), **settings)
-    config = Config(
-        task="translate", cell="gru", units=6, embedding=4, bidirectional=True, **settings
+    task = Pairs.of_texts(
+        sources, [x[::-1] for x in sources], split=(0.5, 0.25, 0.25), reverse=True
     )
+    config = Config(task="translate", cell="gru", units=6, embedding=4, reverse=True)
     network, passage = build_network(config, task), task.passage("test")
     reading = read(network, passage, top=3)
     begins = [0, *passage.ends[:-1]]
@@ -83,7 +81,9 @@ def test_the_surprise_at_a_target_is_its_probability(settings):
         reach(network, passage, 0)
     assert read_gates(network, passage)
     how = ApplyOptions(settings=task.settings, artefacts=task.artefacts())
+    own = [Answer("e b", 0.0, True, np.array([3, 4]))]
+    monkeypatch.setattr("ostinato.tasks.pairs.pairs.written", lambda *_: iter([own]))
     typed = Pairs.passage_of("one a e\te a eno\none b f", network, how)
     assert typed.pieces[0] == "one a e → " and typed.pieces[4] == "\n"
     assert typed.targets[1:5].tolist() == [*task.targets.encode("e a eno"), 0]
-    assert typed.pieces[5] == "one b f → " and typed.pieces[-1] == "\n"
+    assert typed.pieces[5] == "one b f → " and typed.targets[6:].tolist() == [3, 4, 0]

@@ -268,10 +268,10 @@ class Pairs(Finite):
             coded_source(line[0], f"line {n}", source, longest[0], how.settings.reverse, False)
             for n, line in enumerate(lines, 1)
         ]
-        own = written(network, coded, target, how, longest)
+        alone = [symbols for line, symbols in zip(lines, coded, strict=True) if not line[1:]]
+        own = written(network, alone, target, how, longest)
         right = [
-            np.array(target.encode(line[1])) if line[1:] else best[0].symbols
-            for line, best in zip(lines, own, strict=True)
+            np.array(target.encode(line[1])) if line[1:] else next(own)[0].symbols for line in lines
         ]
         ended = [np.append(x[x != END], END).astype(np.int32) for x in right]
         return PairPassage([line[0] for line in lines], coded, ended, target)

@@ -167,7 +167,7 @@ def _inputs(
     """The names of the columns to read, their values, and the rows of each sequence."""
     settings = given.settings
     columns = (given.artefacts or {}).get("columns") or chosen_columns(table, settings, without)
-    values = table.matrix(columns)
+    values = table.matrix(columns, names_in(settings.ignore))
     check_cells(table, values, columns, settings.missing)
     return columns, values, groups_of(table, settings.sequence)
 

@@ -44,7 +44,9 @@ class Series(Streamed, FileTask, AnsweringTask):
 
     Forecasting: at each step the values of all columns come in, and the next `horizon` values of
     the target columns are to be predicted, in the order of time and then of columns. With `ys` a
-    class (whole numbers or text) or numbers (floats) are learned at each step.
+    class (whole numbers or text) or numbers (floats) are learned at each step. Of columns that are
+    `known` ahead the next `horizon` values come in too; for these, words and the calendar see
+    `columns`. A data frame keeps its names, and the rows of each series are sorted by its dates.
 
     The parts follow one another in time, and a target never lies in another part than its input.
     Of several series each is divided in this way, and the state starts anew where one begins. For
@@ -140,7 +142,8 @@ class Series(Streamed, FileTask, AnsweringTask):
     ):
         """
         Args:
-            xs: a series `(T, columns)` or `(T,)`; or several, as a list or `(N, T, columns)`.
+            xs: a series `(T, columns)` or `(T,)`; several, as a list or `(N, T, columns)`; or a
+                data frame of pandas, Polars or Arrow.
             ys: what goes with each step, `(T,)` or `(T, outputs)`; `None` to forecast xs.
             targets: forecasts: numbers or names of the columns to predict; `None` for all.
             names: of the columns; by default 1, 2, 3 and so on.
@@ -148,12 +151,17 @@ class Series(Streamed, FileTask, AnsweringTask):
             artefacts: of a trained model, whose scaling and classes are used.
             given: `seed` of all that is random, and settings by name: `horizon`, `quantiles`,
                 `season`, `conformal`, `coverage`, `kind`, `length` (50 steps by default), `split`,
-                `carry`, `washout`, `scale` and `missing`; see `Settings`.
+                `carry`, `washout`, `scale`, `missing`, `known` and `static`; of a data frame also
+                `sequence`, `columns`, `ignore`, `words`, `time`, `gaps`, `duplicates` and
+                `calendar`; see `Settings`.
         """
+        source = "the table" if is_frame(xs) and source == "the series" else source
         super().__init__(source=source, **given)
         if targets is not None and is_frame(xs):
-            named = [targets] if isinstance(targets, str) else targets
-            self.settings = dataclasses.replace(self.settings, target=in_words(named, "targets"))
+            named = in_words([targets] if isinstance(targets, str) else targets, "targets")
+            if not names_in(named):
+                raise BadInput("targets is empty; name a column to predict, or leave targets out")
+            self.settings = dataclasses.replace(self.settings, target=named)
         chosen, split, kept = self.settings, shares(self.settings.split), artefacts or {}
         self.length = 50 if chosen.length is None else chosen.length
         self.carry, self.washout, self.horizon = chosen.carry, chosen.washout, chosen.horizon

@@ -4,12 +4,14 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ...data import Table
 from ...data.frames import is_frame, table_of_frame
+from ...data.splits import PARTS
 from ...data.table import is_time, missing_cells
 from ...errors import BadInput
 from ...settings import shown
@@ -45,6 +47,12 @@ def given_series(
         if ys is not None or names is not None:
             raise BadInput("a table has its own names and targets; leave out ys and names")
         return data_of_table(xs, settings, target, kept)
+    several = isinstance(xs, list | tuple) and any(map(is_frame, xs))
+    if several or isinstance(xs, str | Path):
+        raise BadInput(
+            f"a series is arrays or one table, got {'several tables' if several else shown(xs)}; "
+            "several series in a table are told apart by a column, sequence"
+        )
     if kept.get("roles", {}).get("words") or (settings.calendar and kept):
         raise BadInput("this run reads words or the calendar, which arrays have not; give a table")
     for name in () if kept else OF_TABLES:
@@ -85,7 +93,8 @@ def data_of_table(
     table, groups = rows.table, [*rows.groups]
     times = time_columns(table, settings, rows.timeline)
     roles = _roles(table, settings, target, kept, times)
-    values, cells = table.matrix([*roles.numbers]), _cells(table, roles.words)
+    values = table.matrix([*roles.numbers], names_in(settings.ignore), roles.words)
+    cells = _cells(table, roles.words)
     ends = ends_of(each(values, groups), roles)
     columns = dict(zip([*roles.numbers, *roles.words], [*values.T, *cells.T], strict=True))
     _check_values(table, columns, roles.known, groups, ends, settings.missing, rows.put_in)
@@ -106,7 +115,7 @@ def data_of_table(
         None if line is None else [replace(line, stamps=line.stamps[group]) for group in groups],
         rows.notes,
     )
-    return _without_empty(data, table)
+    return _without_short(data, table, 1 if kept else len(PARTS))
 
 
 def _roles(
@@ -122,7 +131,7 @@ def _roles(
     for name in [*known, *static, *words]:
         if table.check(name) in ignored:
             raise BadInput(f"column {shown(name)} is left out by ignore; it cannot have a role")
-    words += [n for n in [*known, *static] if n in table.faults and not table.faults[n].numbers]
+    words += [n for n in [*known, *static] if n in table.faults and table.faults[n].words]
     words = [*dict.fromkeys(words)]
     without = [settings.sequence] if settings.sequence else []
     without += [*times, *words, *([] if settings.kind is None else target)]
@@ -140,16 +149,20 @@ def _where(table: Table, group: np.ndarray, row: int) -> str:
     return table.where(group[row])
 
 
-def _without_empty(data: SeriesData, table: Table) -> SeriesData:
-    """The series that have a target, and a note about those that have none."""
-    there = [n for n, end in enumerate(data.ends) if end]
+def _without_short(data: SeriesData, table: Table, least: int) -> SeriesData:
+    """The series that have some steps up to their last target, and a note about the others."""
+    there = [n for n, end in enumerate(data.ends) if end >= least]
     if len(there) == len(data.ends):
         return data
-    targets = ", ".join(map(str, data.roles.targets or ()))
-    if not there:
+    targets = ", ".join(map(str, data.roles.targets or data.roles.numbers))
+    if not there and not any(data.ends):
         raise BadInput(f"{table.path}: no row has a value of {targets}")
-    empty = ", ".join(shown(data.ids[n]) for n, end in enumerate(data.ends) if not end)
-    note = f"left out are series without a value of {targets}: {empty:.200}"
+    if not there:
+        return data  # which is refused where it is divided
+    short = ", ".join(shown(data.ids[n]) for n, end in enumerate(data.ends) if end < least)
+    note = f"left out are series with fewer than {least} rows of {targets:.200}: {short:.200}"
+    if least == 1:
+        note = f"left out are series without a value of {targets:.200}: {short:.200}"
     some: dict[str, Any] = {
         name: [getattr(data, name)[n] for n in there] for name in ("xs", "cells", "ids", "ends")
     }

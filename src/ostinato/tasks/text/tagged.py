@@ -163,8 +163,12 @@ def sentences_of(lines: Iterable[str], where: str, form: str = FORMS[0]) -> Iter
     if first is None:
         raise BadInput(f"{where} is empty; give CoNLL-U, or sentences, one per line")
     plain = "\t" not in first and not first.startswith("#")
-    every = chain([first], whole)
-    in_lines = not plain and form == form_of([first]) == "columns"
+    some = [first, *islice(whole, MAX_WORDS)] if form == "columns" else [first]
+    every = chain(some, whole)
+    # With spaces between columns, a blank line after each sentence tells them from plain sentences.
+    blank = not all(map(str.strip, some))
+    in_lines = form == "columns" == form_of([first]) and (blank or not plain)
+    plain = plain and not in_lines
     read = _plain if plain else _word_by_word if in_lines else sentences
     for sentence in read(every, where):
         _check_length(sentence, where)
@@ -200,7 +204,7 @@ def _word_by_word(lines: Iterable[str], where: str) -> Iterator[Sentence]:
     words: list[str] = []
     for number, line in enumerate(chain(lines, [""]), 1):
         if line.strip():
-            words.append(line.split("\t")[0].strip())
+            words.append(line.split("\t" if "\t" in line else None)[0].strip())
             if not words[-1]:
                 raise BadInput(f"{where}, line {number}: the first column, the word, is empty")
         elif words:

@@ -299,11 +299,11 @@ def row_of(library: str, lines: list[dict]) -> list[str]:
         cells[-1] += f"; {mean([line['calibrated'][cover] for line in lines])} with --conformal"
     times = [mean([line[name] for line in lines[1:] or lines]) for name in ("cpu", "wall")]
     if library in (OURS, LOOP):
-        times = [
-            f"{shown}; {lines[0][name]:.3g} the first time"
-            for shown, name in zip(times, ("cpu", "wall"), strict=True)
-        ]
-    return [library, *cells, *times]
+        first = [f"{lines[0][name]:.3g} the first time" for name in ("cpu", "wall")]
+        later = [f"{time}; " if len(lines) > 1 else "" for time in times]
+        times = [f"{one}{two}" for one, two in zip(later, first, strict=True)]
+    seeds = f"{len(lines)} seed{'s' if len(lines) > 1 else ''}"
+    return [library if library in FITTED else f"{library}, {seeds}", *cells, *times]
 
 
 if __name__ == "__main__":

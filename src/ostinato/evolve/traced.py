@@ -20,19 +20,11 @@ from jax.extend.core import Literal
 from ..cells import Layer
 from ..errors import BadInput
 from ..runs.config.members import find
+from ..through_time.tracing import called
 from .canonical_form import canonical
 from .graph import OPERATIONS, Graph, Node
 
 INPUTS, UNITS = 3, 5  # of the cell that is traced; parts of a vector are told apart by their sizes
-CALLS = {
-    "jit": "jaxpr",
-    "pjit": "jaxpr",
-    "closed_call": "call_jaxpr",
-    "core_call": "call_jaxpr",
-    "custom_jvp_call": "call_jaxpr",
-    "custom_vjp_call": "call_jaxpr",
-    "checkpoint": "jaxpr",
-}
 SAME = ("convert_element_type", "copy", "reshape", "squeeze", "broadcast_in_dim", "stop_gradient")
 FUNCTIONS = {"tanh": "tanh", "logistic": "sigmoid"}
 OPERATION_OF = {"add": "add", "add_any": "add", "sub": "subtract", "mul": "multiply"}
@@ -137,8 +129,8 @@ class _Building:
         for equation in jaxpr.eqns:
             name, params = equation.primitive.name, equation.params
             operands = [read(var) for var in equation.invars]
-            if name in CALLS:
-                results = self.run(params[CALLS[name]], operands)
+            if (inner := called(equation)) is not None:
+                results = self.run(inner, operands)
             elif not any(map(_changes, operands)):
                 kept = operands[0] if name in SAME else WEIGHT  # a number stays one
                 results = [kept] * len(equation.outvars)

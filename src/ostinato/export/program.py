@@ -23,20 +23,9 @@ from jax.extend.core import ClosedJaxpr, Literal
 
 from ..cells import Layer, Model
 from ..errors import BadInput
+from ..through_time.tracing import called
 
 UNROLLED = 10_000  # equations that a loop may become
-# Where the equations of a call are, by its primitive.
-CALLS = {
-    "jit": "jaxpr",
-    "pjit": "jaxpr",
-    "closed_call": "call_jaxpr",
-    "core_call": "call_jaxpr",
-    "custom_jvp_call": "call_jaxpr",
-    "custom_vjp_call": "call_jaxpr",
-    "custom_vjp_call_jaxpr": "fun_jaxpr",
-    "remat2": "jaxpr",
-    "checkpoint": "jaxpr",
-}
 
 
 class Equation(NamedTuple):
@@ -198,8 +187,8 @@ class _Flat:
             values = equation.primitive.bind(*(self.constants[n] for n in inputs), **params)
             several = equation.primitive.multiple_results
             return [self.constant(value) for value in (values if several else [values])]
-        if name in CALLS:
-            return self.inline(_closed(params[CALLS[name]]), inputs)
+        if (inner := called(equation)) is not None:
+            return self.inline(inner, inputs)
         if name == "paired":
             return self.inline(_of_paired(params, [self._shape(n) for n in inputs]), inputs)
         if name == "scan":
@@ -264,10 +253,6 @@ class _Flat:
             out[:-1],
             out[-1],
         )
-
-
-def _closed(jaxpr: Any) -> ClosedJaxpr:
-    return jaxpr if isinstance(jaxpr, ClosedJaxpr) else ClosedJaxpr(jaxpr, ())
 
 
 def _of_paired(params: Mapping[str, Any], inputs: list[jax.ShapeDtypeStruct]) -> ClosedJaxpr:

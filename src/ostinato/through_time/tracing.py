@@ -5,9 +5,28 @@
 
 from collections.abc import Sequence
 
-from jax.extend.core import Jaxpr, JaxprEqn, Literal
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 
 CALLS = ("jit", "pjit", "closed_call", "core_call")
+# The parameter that holds the called function; of all but `CALLS` the derivative is another's.
+BODIES = {
+    "jit": "jaxpr",
+    "pjit": "jaxpr",
+    "checkpoint": "jaxpr",
+    "remat2": "jaxpr",
+    "closed_call": "call_jaxpr",
+    "core_call": "call_jaxpr",
+    "custom_jvp_call": "call_jaxpr",
+    "custom_vjp_call": "call_jaxpr",
+    "custom_vjp_call_jaxpr": "fun_jaxpr",
+}
+
+
+def called(equation: JaxprEqn) -> ClosedJaxpr | None:
+    """The function that an equation calls, whatever its derivative; `None` if it is no call."""
+    name = equation.primitive.name
+    body = equation.params[BODIES[name]] if name in BODIES else None
+    return ClosedJaxpr(body, ()) if isinstance(body, Jaxpr) else body
 
 
 def inline(jaxpr: Jaxpr, consts, args, calls: Sequence[str] = CALLS) -> list:

@@ -60,11 +60,11 @@ def test_evolved_cells_conform(graph):
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(graphs(most=15))
 def test_many_evolved_cells_conform(graph):
     conforms(graph)
-    jax.clear_caches()  # what sixty cells compile takes more memory mappings than a process has
+    jax.clear_caches()  # what many cells compile takes more memory mappings than a process has
 
 
 @pytest.mark.slow

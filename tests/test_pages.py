@@ -119,7 +119,7 @@ def verbs():
 OTHERS = {"CONTRIBUTING.md": {"--area", "--only"}, "docs/training.md": {"--keep", "--xla"}}
 OTHERS["docs/reliability.md"] = {"--cases", "--kills", "--damages"}
 OTHERS["benchmarks/RESULTS.md"] = {
-    "--oscillators", "--seconds", "--separate", "--small", "--trackio"
+    "--oscillators", "--seconds", "--separate", "--side-by-side", "--small", "--trackio"
 }  # fmt: skip
 
 

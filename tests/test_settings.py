@@ -183,10 +183,10 @@ def test_a_constructor_shows_and_takes_the_settings_of_its_task():
     shown = inspect.signature(TASKS["series"]).parameters
     assert shown["horizon"].default == 1
     assert "given" not in shown
-    assert "columns" not in shown  # it says what is read from a file
+    assert "file" not in shown  # it says what is read, which is given
     task = TASKS["series"](np.arange(40.0), horizon=2, split=(0.5, 0.25, 0.25))
     same = TASKS["series"](np.arange(40.0), horizon=2, split="50/25/25")
     assert task.fingerprint() == same.fingerprint()
-    for name in ("columns", "height"):
-        with pytest.raises(BadInput, match=f"there is no setting '{name}'; there are kind, horiz"):
+    for name in ("file", "height"):
+        with pytest.raises(BadInput, match=f"there is no setting '{name}'; there are columns, "):
             TASKS["series"](np.arange(40.0), **{name: "a"})

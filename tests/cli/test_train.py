@@ -81,7 +81,7 @@ def test_bad_files(ostinato, tmp_path):
         return name
 
     one_line(ostinato("train", "nowhere.txt"), "there is no file", "nowhere.txt")
-    one_line(ostinato("train", tmp_path), "is a folder")
+    one_line(ostinato("train", tmp_path), "has no text files")
     one_line(ostinato("train", file("empty.txt", b"")), "empty.txt is empty")
     one_line(ostinato("train", file("one.txt", b"a")), "one.txt", "too few to learn from")
     one_line(ostinato("train", file("same.txt", b"a" * 99)), "nothing to learn")
@@ -234,7 +234,7 @@ def test_help_has_a_panel_for_each_part(ostinato, monkeypatch):
     monkeypatch.setenv("COLUMNS", "160")
     code, out, _ = ostinato("train", "--help", "all")
     assert code == 0
-    for panel in ("Task", "Task: text", "Network", "Cell", "Cell: gru", "Learner", "Training"):
+    for panel in ("Task", "Task: series", "Network", "Cell", "Cell: gru", "Learner", "Training"):
         assert f"─ {panel} ─" in out
     for option in ("--reset", "--forget", "--alpha", "--recurrent", "--feedback", "--krylov"):
         assert option in out

@@ -74,8 +74,8 @@ UNITS = "units must be a whole number, or one per layer like [150, 130]; got"
         ({"cell": 3}, "cell must be of type str, got 3"),
         (
             {"task": "adding", "file": "a.txt"},
-            "file is a setting of the tasks text, series, arrays, dialogue, tag, classify, "
-            "caption, video, video-caption, recall; the task is adding",
+            "file is a setting of the tasks text, series, arrays, translate, dialogue, tag, "
+            "classify, caption, video, video-caption, recall; the task is adding",
         ),
         (
             {"cell": "lstm", "reset": "after"},

@@ -71,12 +71,19 @@ export function asAge(then) {
   return "";
 }
 
+// Ends all questions to the server that are not answered yet; for a page whose run goes away.
+let asking = new AbortController();
+export function stopAsking() {
+  asking.abort();
+  asking = new AbortController();
+}
+
 // Ask the server. A failure is an error with the server's one line.
 export async function ask(what, parameters = {}) {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(parameters))
     for (const one of [value].flat()) query.append(name, one);
-  return answerOf(await fetch(`/api/${what}?${query}`));
+  return answerOf(await fetch(`/api/${what}?${query}`, { signal: asking.signal }));
 }
 
 // A request that changes something; the server takes it only with a header that other sites cannot send.

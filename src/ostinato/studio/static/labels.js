@@ -1,5 +1,5 @@
 // What people call a run: a name, tags and a note; and where it goes: another folder, archive, trash.
-import { h, say, send } from "./dom.js";
+import { h, say, send, stopAsking } from "./dom.js";
 
 export const runPage = (name, page = "run") => `/${page}?name=${encodeURIComponent(name)}`;
 export const chips = (tags) => tags.flatMap((tag) => [h("a", { class: "tag", href: `/?filter=${encodeURIComponent(`tag=${tag}`)}` }, `#${tag}`), " "]);
@@ -75,6 +75,7 @@ export class Labels {
   }
 
   async delete() {
+    stopAsking();
     try {
       const { kept } = await send("delete", { name: this.name });
       location.assign(`/?deleted=${encodeURIComponent(kept)}`);

@@ -63,7 +63,8 @@ def checked_levels(levels: Sequence[float]) -> Levels:
 
 def _by_level(outputs: Any, levels: Levels) -> Any:
     """Outputs `(..., targets * levels)` as `(..., targets, levels)`."""
-    return outputs.reshape(*outputs.shape[:-1], -1, len(levels))
+    targets = outputs.shape[-1] // len(levels)
+    return outputs.reshape(*outputs.shape[:-1], targets, len(levels))
 
 
 def interval_name(share: float, calibrated: bool = False) -> str:

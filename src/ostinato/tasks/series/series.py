@@ -290,7 +290,7 @@ class Series(Streamed, FileTask, AnsweringTask):
         return np.repeat(np.arange(len(steps)), steps)
 
     def scores(self, network: Model, part: str) -> dict[str, Any]:
-        if not self.forecasts:
+        if not self.forecasts or not self.parts[checked_part(part)].there.any():
             return {}
         values = hindcasts(network, self, checked_part(part)).metrics()
         known = {metric.name for metric in self.metrics}

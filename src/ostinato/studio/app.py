@@ -153,7 +153,7 @@ class Studio:
         name = request.query_params.get("name", "")
         row = await asyncio.to_thread(self.folder.row, name)
         path = self.folder.find(name)
-        job = {"job": self.jobs.state(name)}
+        job = {"job": self.jobs.state(name), "checkpoint": has_checkpoint(path)}
         if request.query_params.get("sample") == "1" and self.digests.left(path) > LONG:
             sample = await asyncio.to_thread(Digest.sampled, path)
             return await asyncio.to_thread(run_view, row, sample, sampled=True) | job

@@ -158,7 +158,7 @@ function showFindings() {
     }
   }
   if (view.row.state === "running") ready.replaceChildren(h("p", { class: "hint" }, "The doctor measures the network of the last checkpoint, which takes some of the processor."), button);
-  else if (!view.row.state.startsWith("broken") && view.numbers.step) examine();
+  else if (!view.row.state.startsWith("broken") && view.checkpoint) examine(); // the doctor needs a network
   else findings.hidden = true;
 }
 const finding = (one) => h("article", { class: "finding" }, h("h3", {}, one.name), h("p", {}, one.words),

@@ -10,7 +10,7 @@ from ..files import write_whole
 from ..runs import Run
 from ..settings import shown
 from ..tasks.interface import Interface
-from . import c, html
+from . import c, c_program, html
 from .program import Program, trace
 
 
@@ -46,7 +46,7 @@ def _c(made: Exported, bits: int) -> dict[str, str]:
     code = c.header(made.program, made.name, bits)
     return {
         ".h": f"/* {made.about.replace('*/', '* /')} */\n{code}",
-        ".c": c.main(template(f"{made.interface.kind}.c"), made.interface, made.name),
+        ".c": c_program.main(template(f"{made.interface.kind}.c"), made.interface, made.name),
     }
 
 

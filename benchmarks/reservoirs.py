@@ -268,7 +268,7 @@ def stream(steps, units=100):
                 peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
         jax.block_until_ready(learner_state)
         seconds = time.perf_counter() - started
-        from ostinato.reservoir.moments import fitted
+        from ostinato.reservoir.ridge import fitted
 
         solved = np.asarray(fitted(sums, jnp.array([1e-4]), bias=True)[1])
         whole = [batch(n) for n in range(part)]

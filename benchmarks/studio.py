@@ -26,7 +26,7 @@ from measure import publish, table
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "studio"))
 from browser import Browser
-from serving import START, a_log, served, train_event, write_run
+from pages import START, a_log, served, train_event, write_run
 
 MILLION, FOLDERS, BESIDE, PORT = 1_000_000, 500, 10_000, 7871
 DRAWN = "document.querySelector('[data-chart=loss] .main-svg')"

@@ -5,8 +5,12 @@
 For every built-in cell and one of a user's own: outputs, gradients and Gauss-Newton products
 against the scan, on shapes that divide and shapes that do not, with lengths, in all kinds of
 products; and a second run, which must give the same bits. Beside these a hundred launches in a row,
-a hundred more with a thread that keeps the GPU busy, and a launch that fails. Cells are checked
-each in a process, as compiling takes most of the time. Exits with 1 where anything failed.
+a hundred more with a thread that keeps the GPU busy, a launch that fails, and outputs and gradients
+within `jax.shard_map`, which must have the bits of those without. Cells are checked each in a
+process, as compiling takes most of the time. Exits with 1 where anything failed.
+
+    python scripts/check_kernels.py shard_map      only what is within `jax.shard_map`
+    python scripts/check_kernels.py gru            only this cell
 """
 
 import os
@@ -24,6 +28,8 @@ os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_gpu_determin
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
+from jax.sharding import PartitionSpec as P
 
 import ostinato
 from ostinato.cells import (
@@ -163,12 +169,43 @@ def a_failed_launch() -> bool:
     return right and len(words) > 0 and np.isnan(spoiled)
 
 
+def within_shard_map() -> bool:
+    """Kernels give the same bits within `jax.shard_map` over one device as without it."""
+    mesh, found = Mesh(np.array(jax.devices()[:1]), ("devices",)), []
+    rows = P(None, "devices")
+
+    def outputs(compute, cell, xs):
+        return ostinato.unroll(cell, xs, compute=compute, backend="persistent")[0]
+
+    def gradient(compute, cell, xs):
+        return jax.grad(lambda cell: jnp.sum(jnp.sin(outputs(compute, cell, xs))))(cell)
+
+    for batch, units, products in CASES:
+        cell, xs = LSTM(INPUTS, units, key=jax.random.key(units)), sequences(batch, STEPS, INPUTS)
+        compute = products if products.endswith("16") else None
+        with jax.default_matmul_precision("highest" if products == "float32" else "default"):
+            for function, out in ((outputs, rows), (gradient, P())):
+                run = partial(function, compute)
+                split = jax.shard_map(
+                    run, mesh=mesh, in_specs=(P(), rows), out_specs=out, check_vma=False
+                )
+                one, two = (jax.tree.leaves(jax.jit(how)(cell, xs)) for how in (run, split))
+                found.append(all(map(np.array_equal, one, two)))
+                words = "" if found[-1] else f", which differ by {off(two, one):.1e}"
+                what = f"{function.__name__} B{batch} h{units} {products}"
+                print(f"{'ok ' if found[-1] else 'BAD'} shard_map: {what}{words}", flush=True)
+    return all(found)
+
+
 def main() -> int:
+    if sys.argv[1:] == ["shard_map"]:
+        return 0 if within_shard_map() else 1
     if len(sys.argv) > 1:
         found = [agrees(sys.argv[1], *case) for case in CASES]
         return 0 if all(found) else 1
     started = [subprocess.Popen([sys.executable, __file__, name]) for name in CELLS]
-    launches = [many_launches(), a_failed_launch()]  # meanwhile: the GPU is shared
+    # Meanwhile: the GPU is shared.
+    launches = [many_launches(), a_failed_launch(), within_shard_map()]
     bad = [name for name, one in zip(CELLS, started, strict=True) if one.wait() != 0]
     fine = [not bad, *launches]
     print("all well" if all(fine) else f"failed: {', '.join(bad) or 'launches'}")

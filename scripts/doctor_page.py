@@ -28,6 +28,8 @@ examines the log, two consecutive batches and the network of the last checkpoint
 nothing if nothing is wrong. Each rule is a function in a file `rules_for_….py` of
 `src/ostinato/lens/doctor/`.
 
+![What the doctor finds in a plain network that adds over a hundred steps](doctor.png)
+
 ## Faults it finds
 
 """

@@ -22,26 +22,78 @@ PAGES = {
     "changelog.md": "CHANGELOG.md",
     "contributing.md": "CONTRIBUTING.md",
     "results.md": "benchmarks/RESULTS.md",
+    "claims.md": "docs/claims.md",
 }
+# Long pages, each of whose sections is a page of its own, and the mark of these sections.
+DIVIDED = {"results.md": "## ", "claims.md": "### "}
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 _LINK = re.compile(r"\]\(([^)\s#:]+)(#[^)\s]*)?\)")
 
 
+def on_config(config: Any) -> Any:
+    """The tree at the side has every example, by the first sentence of its docstring."""
+    for part in config.nav:
+        if "Examples" in part:
+            part["Examples"] += [f"examples/{path.stem}.md" for path in EXAMPLES]
+    return config
+
+
 def on_files(files: Any, config: Any) -> Any:
+    for path in EXAMPLES:
+        page = _example(path)
+        files.append(File.generated(config, f"examples/{path.stem}.md", content=page))
     for uri, path in PAGES.items():
-        files.append(File.generated(config, uri, abs_src_path=str(ROOT / path)))
+        text = (ROOT / path).read_text(encoding="utf-8")
+        if uri in DIVIDED:
+            text, sections = _divided(uri, text, DIVIDED[uri])
+            for name, section in sections.items():
+                files.append(File.generated(config, name, content=section))
+            if uri in files.src_uris:
+                files.remove(files.src_uris[uri])
+        files.append(File.generated(config, uri, content=text))
     return files
+
+
+def _example(path: Path) -> str:
+    """A page about an example: its docstring in words, and its code."""
+    source = path.read_text(encoding="utf-8")
+    tree = ast.parse(source)
+    title, _, words = (ast.get_docstring(tree) or path.stem).partition("\n")
+    code = "\n".join(source.splitlines()[tree.body[0].end_lineno :]).strip()
+    words = re.sub(r"(?m)^(python|ostinato) ", r"    \1 ", words)
+    return f"# {title.rstrip('.')}\n{words}\n\n`examples/{path.name}`:\n\n```python\n{code}\n```\n"
+
+
+def _divided(uri: str, text: str, mark: str) -> tuple[str, dict[str, str]]:
+    """A page with a list of links in place of its sections, and the sections as pages."""
+    folder = uri.removesuffix(".md")
+    before, *rest = re.split(rf"(?m)^(?={mark})", text)
+    *rest, last = rest
+    last, higher, after = last.partition("\n## ") if len(mark) > 3 else (last, "", "")
+    sections, lines = {}, []
+    for section in [*rest, last]:
+        title, _, words = section.removeprefix(mark).partition("\n")
+        slug = re.sub(r"[^\w]+", "-", title.lower()).strip("-")
+        sections[f"{folder}/{slug}.md"] = f"# {title}\n{words}"
+        lines.append(f"- [{title}]({folder}/{slug}.md)")
+        before = before.replace(f"](#{slug})", f"]({folder}/{slug}.md)")
+    listed = "" if all(line[2:] in before for line in lines) else "\n".join(lines)
+    return f"{before}{listed}\n{higher}{after}", sections
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Links as in the repository become links within the site."""
     uri = page.file.src_uri
-    here = posixpath.dirname(PAGES.get(uri, f"docs/{uri}"))
+    whole = f"{uri.partition('/')[0]}.md"  # a section has the links of the page it is from
+    here = posixpath.dirname(PAGES.get(whole if whole in DIVIDED else uri, f"docs/{uri}"))
     there = {path: uri for uri, path in PAGES.items()}
 
     def mended(link: re.Match) -> str:
         target = posixpath.normpath(posixpath.join(here, link[1]))
         if target in there:
             target = there[target]
+        elif re.fullmatch(r"examples/\w+\.py", target):
+            target = target.removesuffix(".py") + ".md"
         elif target.startswith("docs/"):
             target = target.removeprefix("docs/")
         else:
@@ -64,14 +116,22 @@ class Docstrings(griffe.Extension):
         if isinstance(node, ast.ImportFrom):
             alias.public = any(name.asname == name.name == alias.name for name in node.names)
 
-    def on_attribute_instance(self, *, node: Any, attr: griffe.Attribute, **_: Any) -> None:
-        """`units: int = setting(128, "units per layer")` is a default and its description."""
-        call = getattr(node, "value", None)
-        if isinstance(node, ast.AnnAssign) and isinstance(call, ast.Call) and len(call.args) > 1:
-            default, words = call.args[:2]
-            if text := _words(words):
-                attr.value = ast.unparse(default)
-                attr.docstring = griffe.Docstring(text, parent=attr)
+    def on_class_members(self, *, node: Any, cls: griffe.Class, **_: Any) -> None:
+        """`units: int = setting(128, "units per layer")` is a line in its class's docstring."""
+        lines = []
+        for line in node.body if isinstance(node, ast.ClassDef) else ():
+            call = getattr(line, "value", None)
+            if isinstance(line, ast.AnnAssign) and isinstance(call, ast.Call) and call.args[1:]:
+                default, words = call.args[:2]
+                if text := _words(words):
+                    lines.append(
+                        f"    {ast.unparse(line.target)}: {text}; `{ast.unparse(default)}`"
+                    )
+        if lines:
+            words = cls.docstring.value if cls.docstring else "Settings, with their defaults."
+            cls.docstring = griffe.Docstring(
+                "\n".join([words, "", "Attributes:", *lines]), parent=cls
+            )
 
 
 def _words(node: ast.expr) -> str:

@@ -2,10 +2,12 @@
 
 They do not depend on how they were started: Ctrl-C is heard, and no data sets are in sight. A test
 of real data has the marker `data` with the files that it needs, `@pytest.mark.data("jsb/x.mat")`;
-it sees the folder that `OSTINATO_DATA` named, and is skipped without these files.
+it sees the folder that `OSTINATO_DATA` named, and is skipped without these files. With
+`--minutes N` no test is started after this time; which ones are left out then differs by the day.
 """
 
 import atexit
+import datetime
 import gc
 import importlib
 import itertools
@@ -14,6 +16,7 @@ import os
 import signal
 import sys
 import tempfile
+import time
 from importlib.metadata import version
 from pathlib import Path
 
@@ -98,9 +101,25 @@ LONG = (
 )
 
 
-def pytest_collection_modifyitems(items):
+def pytest_addoption(parser):
+    parser.addoption("--minutes", type=float, help="start no test after this time")
+
+
+def pytest_collection_modifyitems(config, items):
     places = {name: place for place, name in enumerate(LONG)}
     items.sort(key=lambda item: places.get(item.path.name, len(LONG)))
+    if config.option.minutes is not None and items:  # those that are left out differ by the day
+        first = items[datetime.date.today().toordinal() * 97 % len(items)].path
+        items.sort(key=lambda item: str(item.path) < str(first))
+
+
+STARTED = time.monotonic()
+
+
+def pytest_runtest_setup(item):
+    minutes = item.config.option.minutes
+    if minutes is not None and time.monotonic() - STARTED > 60 * minutes:
+        pytest.skip(f"{minutes:g} minutes are over")
 
 
 # Linux gives a process 65,530 memory mappings, and what is compiled takes some of them.

@@ -36,6 +36,7 @@ from ostinato.wiring import (
     Readout,
     Stack,
     WeightNoise,
+    WordEmbedding,
     Zoneout,
 )
 
@@ -119,5 +120,13 @@ WIRINGS = {
             Embedding(5, 3, key=THREE),
         ),
         5,
+    ),
+    "network, words": lambda: Case(
+        Network(
+            GRU(6, 4, key=ONE),
+            Readout(4, 5, key=TWO),
+            WordEmbedding(8, [(1, 3, 0), (5, 3, 0)], 2, key=THREE),
+        ),
+        8,
     ),
 }

@@ -43,16 +43,17 @@ def share_steps(monkeypatch):
     """Let later runs take the step of an earlier one, unless a test replaces `compiled_step`."""
     own_steps, compiled, recent = step.RunGroup.steps, step.compiled_step, deque(maxlen=RECENT)
 
-    def steps(group, task, network, learner, config, spread):
+    def steps(group, task, network, learner, config, devices):
         kind = made_of(task, learner, config)
-        if group.shared is not None or step.compiled_step is not compiled or kind is None:
-            return own_steps(group, task, network, learner, config, spread)
+        own = kind is None or devices.count > 1
+        if own or group.shared is not None or step.compiled_step is not compiled:
+            return own_steps(group, task, network, learner, config, devices)
         static = eqx.filter(network, eqx.is_array, inverse=True)
         for known, its_kind, function in recent:
             if _same(its_kind, kind) and eqx.tree_equal(known, static):
-                return step.Alone(function, spread)
+                return step.Alone(function, devices)
         function = compiled(network, learner, config.seed)
         recent.append((static, kind, function))
-        return step.Alone(function, spread)
+        return step.Alone(function, devices)
 
     monkeypatch.setattr(step.RunGroup, "steps", steps)

@@ -2,6 +2,7 @@
 
 import pickle
 
+import jax
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -12,6 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ostinato.errors import BadInput
 from ostinato.estimators import SequenceClassifier, SequenceRegressor
+from ostinato.tasks import Arrays
 
 TINY = {"units": 2, "steps": 2, "batch": 8}
 CHECKED = [SequenceClassifier(**TINY), SequenceRegressor(**TINY)]
@@ -52,6 +54,20 @@ def test_sequences_of_vectors_of_different_lengths_and_texts():
     model = SequenceClassifier(**TINY).fit(texts, classes)
     assert model.predict_proba(np.array(texts)).shape == (24, 12)
     assert {*model.predict(texts)} <= {*classes}
+
+
+def test_the_validation_share_chooses_and_teaches_nothing():
+    """Other sequences there change neither the scaling nor, before they are asked, a weight."""
+    model = SequenceClassifier(**TINY, validation=0.25)
+    task = Arrays(X, Y.astype(int), kind="classification", per_step=False, split=(0.75, 0.25, 0))
+    others = X.copy()
+    others[task.parts["valid"]] = 99 - 7 * others[task.parts["valid"]]
+    one, two = clone(model).fit(X, Y), clone(model).fit(others, Y)
+    assert len(task.parts["valid"]) == 6 and one.artefacts_ == two.artefacts_
+    for x, y in zip(*(jax.tree.leaves(m.network_) for m in (one, two)), strict=True):
+        np.testing.assert_array_equal(x, y)
+    whole = Arrays(others, Y.astype(int), kind="classification", per_step=False, split=(1, 0, 0))
+    assert whole.artefacts() != one.artefacts_, "without validation they are learned from"
 
 
 @pytest.mark.parametrize(

@@ -118,10 +118,14 @@ def test_runs(show, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "page, words",
-    [("data", "persistence"), ("your_own", "Mean: chance is"), ("from_python", "\nclassify\n")],
+    [
+        ("data", "persistence"),
+        ("your_own", "Mean: chance is"),
+        ("from_python", "\nclassify\n"),
+        ("streaming", "True\n['slow'] (1, 2, 1, 1) 50\n('state', (16,))\n1\n"),
+    ],
 )
 def test_the_code_of_a_page_runs(page, words, tmp_path):
-    (code,) = re.findall(
-        r"```python\n(.+?)```", (ROOT / "docs" / f"{page}.md").read_text(), flags=re.DOTALL
-    )
+    text = (ROOT / "docs" / f"{page}.md").read_text()
+    code = "\n".join(re.findall(r"```python\n(.+?)```", text, flags=re.DOTALL))
     assert words in run(tmp_path, "-c", code)

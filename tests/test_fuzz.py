@@ -11,6 +11,8 @@ import pytest
 SCRIPTS = Path(__file__).parent.parent / "scripts"
 sys.path.insert(0, str(SCRIPTS))
 
+from fuzzing.areas import AREAS  # noqa: E402
+from fuzzing.everyday import READERS, read_one  # noqa: E402
 from fuzzing.outcomes import Failed, Refused, attempt, shape  # noqa: E402
 from fuzzing.ready import changed, content  # noqa: E402
 from fuzzing.watch import watched  # noqa: E402
@@ -26,19 +28,26 @@ def test_a_sample_of_all_areas_passes():
     assert "FAILED" not in done.stdout
 
 
+@pytest.mark.parametrize("kind", READERS)
+def test_a_hundred_harmed_ones_for_each_reader(kind, tmp_path, monkeypatch):
+    """Each is read or is refused in one line."""
+    monkeypatch.setitem(AREAS, "reader", (lambda case: read_one(case, kind), 100))
+    assert first_failure("reader", 100, tmp_path, monkeypatch) is None
+
+
 def first_failure(area, count, scratch, monkeypatch):
     """The first case of an area that fails, of so many."""
     monkeypatch.chdir(scratch)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(scratch / "home"))
     monkeypatch.setattr("fuzzing.visitors.PATIENCE", 2.0)
-    for limit in ("server.HEADERS_WITHIN", "guard.PATIENCE"):  # which the area makes short
-        monkeypatch.setattr(f"ostinato.studio.{limit}", 10.0)
+    for limit in ("HEADERS_WITHIN", "PATIENCE"):  # which the area makes short
+        monkeypatch.setattr(f"ostinato.web.{limit}", 10.0)
     (scratch / "ready").mkdir(exist_ok=True)
     found = (one(area, number, 1, scratch, 60.0) for number in range(count))
     return next((end for end in found if end[0] not in ("accepted", "refused")), None)
 
 
-@pytest.mark.parametrize("area, count", [("tables", 60), ("visitors", 25)])
+@pytest.mark.parametrize("area, count", [("tables", 50), ("everyday", 30), ("visitors", 25)])
 def test_a_sample_passes(area, count, tmp_path, monkeypatch):
     assert first_failure(area, count, tmp_path, monkeypatch) is None
 
@@ -51,7 +60,7 @@ PLANTED = {
     "labels": ("tables", "ostinato.data.table.written_twice", lambda cells: None),
     "header lines": ("tables", "ostinato.tasks.text.labelled.check_columns", lambda *_: None),
     "the token": ("visitors", "ostinato.studio.guard.Guard._has_cookie", lambda *_: True),
-    "the deadline": ("visitors", "ostinato.studio.server._impatient", lambda: "h11"),
+    "the deadline": ("visitors", "ostinato.web.impatient", lambda: "h11"),
     "the folder": ("visitors", "ostinato.studio.folder.inside", lambda folder, name: folder / name),
 }
 

@@ -24,7 +24,8 @@ from ostinato.tasks import TASKS
 from ostinato.tasks.generated import Synthetic
 
 ROOT = Path(__file__).parent.parent
-DOCS = [f"docs/{p.name}" for p in sorted((ROOT / "docs").glob("*.md"))]
+GUIDES = [p for place in ("*.md", "tutorials/*.md") for p in (ROOT / "docs").glob(place)]
+DOCS = sorted(p.relative_to(ROOT).as_posix() for p in GUIDES)
 PAGES = ["README.md", "CONTRIBUTING.md", "benchmarks/RESULTS.md", *DOCS]
 
 
@@ -115,8 +116,10 @@ def verbs():
     return {**found, **found["data"].commands, **found["program"].commands}
 
 
-# Options that are not ours: of scripts and benchmarks, of XLA, and of a cell on docs/training.md.
+# Options that are not ours: of scripts and benchmarks, of XLA and launchers, and of a cell on
+# docs/training.md.
 OTHERS = {"CONTRIBUTING.md": {"--area", "--only"}, "docs/training.md": {"--keep", "--xla"}}
+OTHERS["docs/scaling.md"] = {"--nodes", "--ntasks-per-node", "--gpus-per-node", "--hostfile"}
 OTHERS["docs/reliability.md"] = {"--cases", "--kills", "--damages"}
 OTHERS["benchmarks/RESULTS.md"] = {
     "--oscillators", "--seconds", "--separate", "--side-by-side", "--small", "--trackio"
@@ -136,7 +139,7 @@ def commands(page):
     lines = [line[4:] for line in text_of(page).splitlines() if line.startswith("    ")]
     whole = "\n".join([*blocks, "\n".join(lines)]).replace("\\\n", " ")
     for line in whole.splitlines():
-        for part in re.split(r" [|>] ", line):
+        for part in re.split(r" (?:[|>]|&&) ", line):
             if part.startswith("ostinato ") and not re.search(r"[\[…]|: ", part):
                 yield shlex.split(part, comments=True)[1:]
 
@@ -279,7 +282,7 @@ def test_the_speeds_of_the_readme_are_those_measured():
 def test_the_recipes_of_the_turing_machine_are_on_its_page():
     page = text_of("docs/turing.md").partition("All machines have an LSTM of 100 units")[2]
     for name, task in TASKS.items():
-        if task.recipe:
+        if "turing" in task.recipe:
             recipe = task.recipe
             short = name.removeprefix("ntm-").replace("-", " ").replace("ngrams", "n-grams")
             row = re.findall(rf"(?m)^\| {short} \|.*$", page)[0]

@@ -1,8 +1,11 @@
 """The README's commands and code run, as after a plain `pip install .`."""
 
+import contextlib
+import io
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -89,14 +92,18 @@ def test_the_second_command_finds_the_tests(tmp_path):
     assert "test_house.py" in found.stdout
 
 
-LONGER = [
-    pytest.param(page, marks=pytest.mark.slow) for page in ("docs/training.md", "docs/sequences.md")
-]
-
-
-@pytest.mark.parametrize("page", ["README.md", *LONGER])
-def test_the_code_runs(page, tmp_path):
+@pytest.mark.parametrize(
+    ("page", "plain"),
+    [
+        ("README.md", True),
+        pytest.param("docs/training.md", True, marks=pytest.mark.slow),
+        pytest.param("docs/sequences.md", False, marks=pytest.mark.slow),  # it has scores
+    ],
+)
+def test_the_code_runs(page, plain, tmp_path):
     for code in re.findall(r"```python\n(.+?)```", (ROOT / page).read_text(), flags=re.DOTALL):
+        if "runs/stores" in code:
+            continue  # which needs the commands before it, and is run with them
         if code.startswith("# mine.py"):  # a file, for a command of the page
             (tmp_path / "mine.py").write_text(code)
             small = ["--task", "xor", "--steps", "1", "--batch", "2", "--json"]
@@ -106,9 +113,113 @@ def test_the_code_runs(page, tmp_path):
         found = subprocess.run(
             [sys.executable, *command],
             cwd=tmp_path,
-            env=environment(plain=True),
+            env=environment(plain=plain),
             capture_output=True,
             text=True,
             check=False,
         )
         assert found.returncode == 0, found.stderr
+
+
+def from_table_to_forecast():
+    """The commands of the README from a table to a forecast, and the lines of Python after them."""
+    section = README.partition("Tables as people have them")[2].partition("Texts with labels")[0]
+    (block,) = re.findall(r"```bash\n(.+?)```", section, flags=re.DOTALL)
+    (code,) = re.findall(r"```python\n(.+?)```", section, flags=re.DOTALL)
+    commands = [shlex.split(x, comments=True) for x in block.replace("\\\n", "").splitlines()]
+    made, trained, lens = commands[:3]
+    assert made[1:] == ["data", "make", "stores"] and (trained[1], lens[1]) == ("train", "lens")
+    assert len([line for line in code.splitlines() if line]) <= 5
+    return commands, code
+
+
+def forecast_of(code):
+    """What the Python of the README prints: the rows of the forecast, and the metrics."""
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(code, {})  # here, because the tests compute in float64
+    *lines, metrics = printed.getvalue().strip().split("\n")
+    header, *rows = [x.split(",") for x in lines if not x.startswith("#")]
+    for row in rows:
+        low, middle, high = map(float, row[-3:])
+        assert low <= middle <= high
+    return header, rows, metrics
+
+
+def test_a_table_leads_to_a_forecast_and_to_python(ostinato):
+    """As they stand, but for a network that hardly learns; the picture is in the next test."""
+    commands, code = from_table_to_forecast()
+    small = ["--steps", "2", "--units", "3", "--batch", "2", "--length", "20"]
+    for command in commands:
+        if command[1] != "lens":
+            more = small if command[1] == "train" else []
+            status, printed, errors = ostinato(*command[1:], *more)
+            assert status == 0, (command, errors)
+            assert max(map(len, printed.splitlines())) <= 80 or command[1] == "train"
+    header, rows, metrics = forecast_of(code)
+    assert header == ["store", "date", "sales 0.1", "sales 0.5", "sales 0.9"]
+    assert len(rows) == 3 * 7 and rows[0][:2] == ["market", "2024-01-03"]
+    assert "'coverage of the calibrated 0.8 interval'" in metrics
+
+
+INTERVALS = "--quantiles 0.1,0.5,0.9 --conformal --split 80/10/10 --units 16 --steps 200"
+TABLES = {  # the options of each, how many rows the forecast has, and when it begins
+    "stores.csv": ("", 21, "2024-01-03"),
+    "sunspots.csv": (
+        f"--target SUNACTIVITY --time YEAR --horizon 12 {INTERVALS}",
+        12,
+        "2009",
+    ),
+    "santafe_laser.npy": (f"--horizon 10 {INTERVALS}", 10, "1"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.data(*(f"timeseries/{name}" for name in TABLES if name != "stores.csv"))
+@pytest.mark.parametrize("name", TABLES)
+def test_two_commands_and_five_lines_from_a_table_to_a_picture(name, ostinato, tmp_path):
+    options, count, first = TABLES[name]
+    (made, trained, lens, *_), code = from_table_to_forecast()
+    if options:
+        shutil.copy(Path(os.environ["OSTINATO_DATA"]) / "timeseries" / name, tmp_path)
+        trained = ["ostinato", "train", name, *options.split(), "--run", "runs/stores"]
+    else:
+        assert ostinato(*made[1:])[0] == 0
+    for command in (trained, lens):
+        status, printed, errors = ostinato(*command[1:])
+        assert status == 0, errors
+    assert "report: runs/stores/report.html" in printed
+    assert (tmp_path / "runs/stores/report/forecast-1.png").stat().st_size > 10_000
+    header, rows, metrics = forecast_of(code.replace("stores.csv", name))
+    assert len(header[-3:]) == 3 and len(rows) == count and first in rows[0]
+    assert "'coverage of the calibrated 0.8 interval'" in metrics
+
+
+def test_two_commands_lead_to_a_page_a_program_and_an_effect(ostinato, tmp_path, monkeypatch):
+    """As they stand, with the files that `data make` writes, and networks that hardly learn."""
+    section = README.partition("## Take it with you")[2].partition("\n## ")[0]
+    (block,) = re.findall(r"```bash\n(.+?)```", section, flags=re.DOTALL)
+    flows = [flow.splitlines() for flow in block.strip().split("\n\n")]
+    assert [len(flow) for flow in flows] == [2, 2, 2]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "README.md").write_text(README)
+    small = ["--steps", "2", "--units", "3", "--batch", "2", "--length", "20"]
+    for making in re.findall(r"`ostinato (data make \w+)`", section):
+        assert ostinato(*shlex.split(making))[0] == 0
+    for flow in flows:
+        for line in flow:
+            command, *after = [shlex.split(part, comments=True) for part in line.split("&&")]
+            washout = ["--washout", "5"] if "audio" in command else []
+            more = [*small, *washout] if command[1] == "train" else []
+            code, _, errors = ostinato(*command[1:], *more)
+            assert code == 0, (line, errors)
+            if after and shutil.which("cc"):
+                ran = subprocess.run(
+                    line.partition("&&")[2].partition("#")[0],
+                    shell=True,
+                    capture_output=True,
+                    text=True,
+                    check=True,
+                )
+                assert ran.stdout.startswith("step,sales") and ran.stdout.count("\n") == 8
+    assert "<script>" in (tmp_path / "writer.html").read_text()
+    assert (tmp_path / "driven.wav").read_bytes()[:4] == b"RIFF"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from studio.browser import BROWSER, Browser
 from test_names import listed
 
 ROOT = Path(__file__).parent.parent
@@ -47,6 +48,29 @@ def test_what_a_browser_would_load_is_recognised():
     ]
     for page in pages:
         assert any(re.search(pattern, page) for pattern in LOADED)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BROWSER is None, reason="there is no chromium on this machine")
+def test_pages_fit_and_the_search_finds_without_a_server(site):
+    """Opened as files: no page is endless or wider than a phone, and none asks another machine."""
+    sizes = "['Height', 'Width'].map(which => document.documentElement['scroll' + which])"
+    browser = Browser(400, 900)
+    try:
+        for path in {*site.rglob("*.html")} - {site / "404.html"}:
+            browser.open(path.as_uri())
+            height, width = browser.run(sizes)
+            assert height < 20_000 and width <= 400, path
+        browser.open((site / "reference" / "ostinato.html").as_uri())
+        browser.size(1280, 900)
+        browser.call("Page.bringToFront")
+        browser.run("document.querySelector('.md-search__input').focus()")
+        for letter in "zoneout":
+            browser.key(letter)
+        browser.wait("document.querySelector('.md-search-result__item a[href*=zoneout i]')")
+        assert {url.partition(":")[0] for url in browser.requests} == {"file", "data"}
+    finally:
+        browser.close()
 
 
 @pytest.mark.slow

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ostinato.runs import Config
-from ostinato.runs.build import build_learner, build_network, build_task
+from ostinato.runs import Config, Run
+from ostinato.runs.build import build_learner, build_network, build_task, config_of
 from ostinato.runs.folder.checkpoints import Checkpoint, Progress
 from ostinato.runs.folder.provenance import values_used
-from ostinato.runs.folder.run import create_run
 from ostinato.runs.network.budget import units_of
 
 TEXT = "the quick brown fox jumps over the lazy dog. " * 40
@@ -92,12 +91,18 @@ def untrained(kind: str, files: Path, path: Path):
     settings = dict(KINDS[kind][0])
     for name, value in settings.items():
         settings[name] = str(files / value) if value in FILES else value
-    config = Config(**{"cell": "gru", "units": 3, "batch": 2, **settings})
-    task = build_task(config)
+    return untrained_run(Config(**{"cell": "gru", "units": 3, "batch": 2, **settings}), path)
+
+
+def untrained_run(config: Config, path: Path, task=None):
+    """The same for any configuration, and a task that is given or made from it."""
+    given = [] if task is None else ["task"]
+    config = config if task is None else config_of(config, task)
+    task = build_task(config) if task is None else task
     learner, units = build_learner(config, task), units_of(config, task)
     network = build_network(config, task, units)
     used = values_used(config, task, learner, units)
     path.mkdir()
-    run = create_run(path, config, task, network, used, [], learner)
+    run = Run.create(path, config, task, network, used, given, learner)
     run.save(Checkpoint(network, learner.initial(network), None), Progress(1, 1.0, 1))
-    return run
+    return run.with_artefacts(task.after_training(lambda: network))

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from .artefacts import artefacts
 from .broken_cells import broken_cells
 from .command_line import command_line
+from .everyday import everyday
 from .folders import folders
 from .library import library
 from .modules import modules
@@ -22,7 +23,8 @@ AREAS: dict[str, tuple[Callable[[Case], str], int]] = {
     "artefacts": (artefacts, 150),
     "strangers": (strangers, 50),
     "links": (links, 40),
-    "tables": (tables, 210),
+    "tables": (tables, 150),
+    "everyday": (everyday, 60),
     "visitors": (visitors, 90),
     "texts": (texts, 70),
     "settings": (settings, 60),

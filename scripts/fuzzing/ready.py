@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ostinato.data.wav import Sound, wav_bytes
+
 from .outcomes import Case
 
 TEXT = "the quick brown fox jumps over the lazy dog. " * 40
@@ -45,6 +47,7 @@ KINDS: dict[str, dict] = {
     },
     "dialogue": {"task": "dialogue", "file": "turns.txt", "level": "words", **_PAIRS},
     "tag": {"task": "tag", "file": "tags.conllu", **_PAIRS},
+    "audio": {"task": "audio", "file": "pair.wav", "washout": 2, **SMALL, **OFTEN},
     "adding": RUNS["adding"],
 }
 TABLE = "x,y,label\n" + "".join(f"{n % 11}.5,{n % 7}.25,{'ab'[n % 5 > 2]}\n" for n in range(120))
@@ -72,6 +75,9 @@ def made(name: str, scratch: Path) -> Path:
     path = scratch / name
     if not path.exists() and name in FILES:
         path.write_text(FILES[name])
+    elif not path.exists() and path.suffix == ".wav":
+        noise = np.random.default_rng(0).uniform(-1, 1, (200, 2))
+        path.write_bytes(wav_bytes(Sound(8000, noise)))
     elif not path.exists():
         draw = np.random.default_rng(0)
         np.savez(path, x=draw.normal(size=(30, 5, 2)), y=draw.integers(2, size=30))
@@ -91,7 +97,7 @@ def ready(name: str, scratch: Path) -> Path:
     if not path.exists():
         settings = dict({**KINDS, **RUNS}[name])
         for key in ("file", "source", "target"):
-            if settings.get(key, None) in ("", *FILES, "arrays.npz"):
+            if settings.get(key, None) in ("", *FILES, "arrays.npz", "pair.wav"):
                 settings[key] = str(made(settings[key] or "fox.txt", scratch))
         beside = path.with_name(f"{name}.unfinished")
         shutil.rmtree(beside, ignore_errors=True)

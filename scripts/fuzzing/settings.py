@@ -51,7 +51,7 @@ def _known(given: dict) -> list:
     from ostinato.settings import settings_of
 
     chosen = chosen_members({**USUAL, **given})
-    kinds = settings_by_section({section: kind for section, (_, kind) in chosen.items()})
+    kinds = settings_by_section(chosen)
     return [setting for kind in kinds.values() for setting in settings_of(kind).values()]
 
 

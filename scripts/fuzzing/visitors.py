@@ -61,7 +61,8 @@ def _server(scratch: Path) -> Server:
     """The studio of all cases of this process."""
     import uvicorn
 
-    from ostinato.studio import guard, server
+    from ostinato import web
+    from ostinato.studio import guard
     from ostinato.studio.app import Studio
 
     top = scratch / "studio"
@@ -76,12 +77,11 @@ def _server(scratch: Path) -> Server:
     (top / "outside" / "config.json").write_text(RUN["config.json"].replace("adding", SECRET))
     (folder / "link").symlink_to(top / "outside")
     (folder / "secret.txt").symlink_to(top / "outside" / "secret.txt")
-    server.HEADERS_WITHIN = guard.PATIENCE = DEADLINE
-    taken = server._listening("127.0.0.1", 0)
-    port = taken.getsockname()[1]
-    around = guard.Guard(Studio(folder).app(), {f"{x}:{port}" for x in guard.LOOPBACK}, port)
+    web.HEADERS_WITHIN = web.PATIENCE = DEADLINE
+    taken, port, hosts = web.listening("127.0.0.1", 0, "")
+    around = guard.Guard(Studio(folder).app(), hosts, port)
     config = uvicorn.Config(
-        around, http=server._impatient(), ws="none", log_level="critical", timeout_keep_alive=20
+        around, http=web.impatient(), ws="none", log_level="critical", timeout_keep_alive=20
     )
     running = uvicorn.Server(config)
     threading.Thread(

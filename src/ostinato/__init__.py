@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from . import report as report
     from . import reservoir as reservoir
     from . import runs as runs
+    from . import serving as serving
     from . import settings as settings
     from . import studio as studio
     from . import symbolic as symbolic

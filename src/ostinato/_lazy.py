@@ -6,6 +6,7 @@ an option, or to end at Ctrl-C, before that; and a run of one task needs none of
 
 import ast
 import importlib
+import importlib.util
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -30,11 +31,12 @@ def attach(
     def get(name: str) -> Any:
         if name not in names:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        where = sys.modules[package].__package__
-        if names[name] is None:
+        where, module = sys.modules[package].__package__, names[name]
+        if module is None:
             value = importlib.import_module(f".{name}", where)
         else:  # as `from package.module import name` does it
-            value = getattr(__import__(f"{where}.{names[name]}", fromlist=[name]), name)
+            source = importlib.util.resolve_name(module, where)
+            value = getattr(__import__(source, fromlist=[name]), name)
         setattr(sys.modules[package], name, value)
         return value
 
@@ -48,8 +50,9 @@ def _declared(package: str) -> dict[str, str | None]:
     for block in ast.parse(loader.get_source(package)).body:
         if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
             for line in block.body:
-                if isinstance(line, ast.ImportFrom) and line.level == 1:
-                    declared |= {one.asname or one.name: line.module for one in line.names}
+                if isinstance(line, ast.ImportFrom) and line.level:
+                    module = line.module and "." * line.level + line.module
+                    declared |= {one.asname or one.name: module for one in line.names}
     return declared
 
 

@@ -1,5 +1,11 @@
 """Errors caused by user input."""
 
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+__all__ = ["BadInput", "NeedsExtra"]
+
 
 class BadInput(ValueError):
     """A mistake in a file, setting or folder, in one line: what, where, and what would be right.
@@ -30,3 +36,23 @@ class NeedsExtra(BadInput):
 
     def __init__(self, what: str, packages: str, extra: str) -> None:
         super().__init__(f"{what} needs {packages}: pip install 'ostinato[{extra}]'")
+
+
+@contextlib.contextmanager
+def needing(what: str, packages: str, extra: str) -> Iterator[None]:
+    """Around imports: say `NeedsExtra` where a package is not installed."""
+    try:
+        yield
+    except ImportError:
+        raise NeedsExtra(what, packages, extra) from None
+
+
+@contextlib.contextmanager
+def naming(path: str | Path) -> Iterator[None]:
+    """Put the name of a file in front of messages that do not contain it."""
+    try:
+        yield
+    except BadInput as error:
+        if str(path) in str(error):
+            raise
+        raise BadInput(f"{path}: {error}") from None

@@ -10,19 +10,17 @@ from typing import Any, Self
 
 import numpy as np
 
-from .errors import BadInput, NeedsExtra
+from .errors import BadInput, needing
 from .runs import Config, train
 from .runs.build import precision
 from .settings import checked_kind, shown
 from .tasks import Arrays, Classify
 from .tasks.applying import ApplyOptions
 
-try:
+with needing("an estimator", "scikit-learn", "sklearn"):
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import check_is_fitted, validate_data
-except ImportError:
-    raise NeedsExtra("an estimator", "scikit-learn", "sklearn") from None
 
 
 class _Estimator(BaseEstimator):

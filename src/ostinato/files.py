@@ -6,10 +6,11 @@ import os
 import random
 import re
 import secrets
+import shutil
 import stat
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -116,6 +117,45 @@ def write_whole(path: str | os.PathLike, *data: bytes | memoryview, mode: int = 
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def write_new(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """Write new files into a folder, all of them or none.
+
+    They go to a hidden folder first and are moved from there, a folder with all that is in it at
+    once. What exists is not overwritten.
+
+    Args:
+        folder: where to; it must exist.
+        contents: of each file, by its name; `model/config.json` is a file in a new folder.
+
+    Example:
+        >>> write_new(Path("."), {"net.h": b"one", "net.c": b"two"})
+        >>> write_new(Path("."), {"net.o": b"three", "net.c": b"four"})
+        Traceback (most recent call last):
+        ostinato.errors.BadInput: net.c exists; choose another --out, or remove it
+        >>> sorted(os.listdir())
+        ['net.c', 'net.h']
+    """
+    tops = [*dict.fromkeys(name.split("/")[0] for name in contents)]
+    beside = folder / f".{tops[0]}.{secrets.token_hex(8)}.ostinato-part"
+    moved: list[Path] = []
+    try:
+        for name, content in contents.items():
+            (beside / name).parent.mkdir(parents=True, exist_ok=True)
+            write_whole(beside / name, content)
+        for top in tops:
+            if os.path.lexists(folder / top):
+                raise BadInput(f"{folder / top} exists; choose another --out, or remove it")
+        for top in tops:
+            os.rename(beside / top, folder / top)
+            moved.append(folder / top)
+    except BaseException:
+        for path in moved:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        raise
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
 
 
 def next_folder(beginning: str) -> Path:

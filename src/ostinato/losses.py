@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ._lazy import attach
 
 if TYPE_CHECKING:
+    from .tasks.audio.esr import ErrorToSignal as ErrorToSignal
     from .tasks.ctc import CTC as CTC
     from .tasks.losses import BinaryCrossEntropy as BinaryCrossEntropy
     from .tasks.losses import CrossEntropy as CrossEntropy

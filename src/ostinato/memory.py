@@ -11,10 +11,10 @@ from .errors import BadInput
 FLOAT = 4  # bytes of a float32
 
 
-def check_memory(parts: Mapping[str, int], tips: Mapping[str, str], devices: int = 1) -> None:
+def check_memory(parts: Mapping[str, int], tips: Mapping[str, str]) -> None:
     """Refuse what needs more bytes than there are, with the tip for what needs most."""
     available = memory_here()
-    total = sum(parts.values()) // devices
+    total = sum(parts.values())
     if available is None or total <= available:
         return
     most = max(parts, key=parts.__getitem__)
@@ -27,7 +27,7 @@ def check_memory(parts: Mapping[str, int], tips: Mapping[str, str], devices: int
 
 def memory_here() -> int | None:
     """The bytes of the device that computes, or `None` where that cannot be known."""
-    stats: Any = jax.devices()[0].memory_stats() or {}
+    stats: Any = jax.local_devices()[0].memory_stats() or {}
     if "bytes_limit" in stats:
         return int(stats["bytes_limit"])
     return _physical()

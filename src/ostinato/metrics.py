@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from ._lazy import attach
 
 if TYPE_CHECKING:
+    from .tasks.audio.esr import ErrorToSignalRatio as ErrorToSignalRatio
+    from .tasks.confusion import F1 as F1
     from .tasks.ctc import LabelErrorRate as LabelErrorRate
-    from .tasks.metrics import F1 as F1
     from .tasks.metrics import AbsoluteError as AbsoluteError
     from .tasks.metrics import Accuracy as Accuracy
     from .tasks.metrics import Bits as Bits

@@ -4,6 +4,9 @@ import difflib
 import re
 from collections.abc import Iterable
 
+# What a metric may be called: a log keeps the name, and pages show it.
+METRIC_NAME = r"^[^\x00-\x1f\x7f<>&\"`]{1,100}\Z"
+
 
 def plain_name(path: str) -> str:
     """A path in words, without the network and the wrappers around a cell.

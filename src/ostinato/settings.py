@@ -28,6 +28,8 @@ import numpy as np
 
 from .errors import BadInput
 
+__all__ = ["NoSettings", "Setting", "setting"]
+
 MAX = 2**31 - 1  # JAX counts in 32 bits
 MAX_FLOAT = 3.4e38  # the largest float32
 TYPES: dict[type, tuple[type, ...]] = {

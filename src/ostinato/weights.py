@@ -22,6 +22,15 @@ import safetensors.numpy
 from .errors import BadInput
 from .files import write_whole
 
+__all__ = [
+    "CorruptFile",
+    "StructureMismatch",
+    "count_parameters",
+    "load_weights",
+    "save_weights",
+    "trained",
+]
+
 Module = TypeVar("Module")
 CHECKSUM = "sha256"
 _BLANK = "0" * 64

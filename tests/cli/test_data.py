@@ -102,6 +102,9 @@ def test_make(tmp_path, monkeypatch):
     first = (tmp_path / "stores.csv").read_bytes()
     made = json.loads(run("make", "stores", "--to", "mine.csv", "--json").stdout)
     assert made == {"name": "stores", "path": "mine.csv", "bytes": len(first)}
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(BadInput, match="loop is no plain file; name another one with --to"):
+        run("make", "stores", "--to", "loop")
     assert (tmp_path / "mine.csv").read_bytes() == first == store_table().encode()
     run("make", "stores")  # the same again
     (tmp_path / "stores.csv").write_text("my own")

@@ -159,6 +159,11 @@ def test_the_training_text_may_be_gone_if_it_is_not_needed(run, tmp_path):
         (["--words", "nowhere.txt"], "there is no file nowhere.txt"),
         (["file.txt", "--part", "test"], "give either --part or a file"),
         (["nowhere.txt"], "there is no file nowhere.txt"),
+        (["--devices", "0"], "--devices must be a whole number of at least 1, got 0"),
+        (["--devices", "999"], "there are [0-9]+ devices here, got --devices 999"),
+        (["--processes", "2"], "--coordinator, --processes and --process need --distributed"),
+        (["--distributed", "--devices", "2"], "leave out --devices"),
+        (["--distributed", "--process", "0"], "go together; give --coordinator"),
     ],
 )
 def test_refuses(run, options, words):

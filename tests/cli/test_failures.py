@@ -137,7 +137,7 @@ def test_options_of_another_verb_are_not_advised(ostinato, run, tmp_path):
 
 def test_lens_as_json(ostinato, monkeypatch, run):
     finding = Finding("rate too high", "what is wrong", "the numbers", "what to try")
-    monkeypatch.setattr("ostinato.cli.lens.examine", lambda *_, report: [finding])
+    monkeypatch.setattr("ostinato.cli.lens.examine", lambda *_, report, devices: [finding])
 
     def written(run, *_, report, measures):
         return run.path / "report.html"

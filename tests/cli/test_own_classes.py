@@ -76,7 +76,7 @@ class Powers(Adding):
         own_option: int = setting(1, "the power", min=1, max=9)
 
     def __init__(self, length=None, seed=0, own_option=1):
-        super().__init__(length, seed)
+        super().__init__(length=length, seed=seed)
         self.own_option = own_option
 
     def target(self, one, other):

@@ -9,8 +9,8 @@ import pytest
 
 from ostinato.cli import program as verb
 from ostinato.symbolic import State, compile_program, parse
+from ostinato.symbolic.compiler import _figure
 from ostinato.symbolic.language import EXAMPLES
-from ostinato.symbolic.picture import _figure
 
 ENDLESS = "again: inc x\ngoto again\n"
 

@@ -13,8 +13,7 @@ from ostinato.contrast.curves import (
     profile,
 )
 from ostinato.report.figures import figure
-from ostinato.runs import Config
-from ostinato.runs.folder import Run
+from ostinato.runs import Config, Run
 from ostinato.runs.folder.digest import Digest
 
 read_of = Digest.read

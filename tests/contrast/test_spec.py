@@ -115,6 +115,7 @@ WRONG = [
     ("seeds = [3, 4]", "seeds = [3, 3]", 2, "the same seed twice"),
     ("seeds = [3, 4]", "seeds = [0, 3]", 2, "from 1 to"),
     ("trials = 3", "trials = -1", 3, "trials is a whole number from 0 on, got -1"),
+    ("trials = 3", "trials = 9999999999", 3, "trials is at most 1000, got 9999999999"),
     ("trials = 3", "tune = { rate = [1, 0.1] }", 3, "tune.rate is a least and a largest value"),
     ("trials = 3", "tune = { beam = [0.1, 1] }", 3, "no entry has a setting beam to tune"),
     ("trials = 3", "tune = { rate = [1, inf] }", 3, "rate must be a number that float32 holds"),

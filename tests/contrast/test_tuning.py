@@ -10,9 +10,10 @@ import pytest
 from everyday import some
 from ostinato.contrast import Spec
 from ostinato.contrast.entries import entries_of
-from ostinato.contrast.training import is_over
+from ostinato.contrast.training import is_over, train_here
 from ostinato.contrast.tuning import rounds_of, trial_folder, tune
 from ostinato.errors import BadInput
+from ostinato.progress import silent
 from ostinato.runs.loop.signals import Interrupted
 
 GIVEN = {"cells": ["lstm", "gru"], "tasks": ["adding"], "settings": {"length": 10}, "budget": 900}
@@ -72,6 +73,25 @@ def test_the_best_trial_is_chosen_and_the_first_is_the_usual_one(entries, tmp_pa
         rates = [one["rate"] for one, _ in trials]
         assert len(set(rates)) == 4 and all(0.0004 <= rate <= 0.04 for rate in rates)
     assert found["lstm"].trials[1:] != found["gru"].trials[1:]
+
+
+def test_tuning_does_not_see_the_test_part(tmp_path):
+    """Other rows there change no bit of what is tried, of its validation or of what is chosen."""
+    rows = np.random.default_rng(0).normal(size=(200, 1)).cumsum(axis=0)
+    np.save(tmp_path / "x.npy", rows)
+    settings = {"file": str(tmp_path / "x.npy"), "horizon": 2, "length": 10, "split": "60/20/20"}
+    settings |= {"batch": 2, "validate_every": 2, "steps": 4}
+    given = {"cells": ["simple"], "tasks": ["series"], "budget": 50, "settings": settings}
+    entries = entries_of(Spec.from_dict(given))
+
+    def train(jobs):
+        train_here(jobs, lambda folder, event: None, silent)
+
+    one = tuned(entries, tmp_path / "one", train, trials=2)
+    rows[160:] = 50 - 3 * rows[160:]
+    np.save(tmp_path / "x.npy", rows)
+    two = tuned(entries, tmp_path / "two", train, trials=2)
+    assert one == two and len({value for _, value in one["simple"].trials}) == 2
 
 
 @pytest.mark.parametrize("most", some([1, 6], [6]))

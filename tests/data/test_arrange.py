@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from ostinato.data import read_table
+from ostinato.data.arrange import arrange
 from ostinato.data.frames import table_of_frame
-from ostinato.data.times import arrange, timeline_of
+from ostinato.data.times import timeline_of
 from ostinato.errors import BadInput
 
 pandas = pytest.importorskip("pandas")

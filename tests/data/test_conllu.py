@@ -5,8 +5,9 @@ import io
 
 import pytest
 
+from conllu_files import write_conllu
 from ostinato.data import find_data
-from ostinato.data.conllu import Sentence, read_conllu, sentences, write_conllu
+from ostinato.data.conllu import Sentence, read_conllu, sentences
 from ostinato.errors import BadInput
 
 

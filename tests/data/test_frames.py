@@ -8,6 +8,7 @@ import pytest
 
 from ostinato.data.frames import is_frame, table_of_frame
 from ostinato.errors import BadInput
+from ostinato.tasks import Series
 
 pandas = pytest.importorskip("pandas")
 polars = pytest.importorskip("polars")
@@ -43,6 +44,50 @@ def test_every_frame_makes_the_same_table(kind):
     assert table.texts["day"].tolist() == ["2024-01-31", "2024-02-29", ""]
     with pytest.raises(BadInput, match="the table, row 0, column 'store': 'u' is not a number"):
         table.matrix(["n", "store"])
+
+
+class Older:
+    """A frame that has nothing but the interchange protocol."""
+
+    def __init__(self, frame):
+        self._frame = frame
+
+    def __dataframe__(self, nan_as_null=False, allow_copy=True):
+        return self._frame.__dataframe__(nan_as_null, allow_copy)
+
+
+@pytest.mark.filterwarnings("ignore:The Dataframe Interchange Protocol is deprecated")
+def test_a_frame_with_the_interchange_protocol_alone():
+    days = pandas.date_range("2024-01-31", periods=3)
+    columns = {**COLUMNS, "kind": pandas.Categorical(["b", "a", "b"]), "day": days}
+    columns["said"] = [None, "ja", "nein"]
+    frame = Older(pandas.DataFrame(columns))
+    assert is_frame(frame) and not is_frame(Older)
+    table = table_of_frame(frame, ("store", "kind", "said"))
+    assert table.names == list(columns) and table.rows == 3
+    np.testing.assert_array_equal(
+        table.matrix(["n", "x", "open"]), [[1, 0.5, 1], [2, np.nan, 0], [np.nan, 2.5, 1]]
+    )
+    assert table.texts["store"].tolist() == ["u", "ü", "v"]
+    assert table.texts["kind"].tolist() == ["b", "a", "b"]
+    assert [x[:10] for x in table.texts["day"]] == ["2024-01-31", "2024-02-01", "2024-02-02"]
+    assert table.texts["said"].tolist() == ["", "ja", "nein"]
+    task = Series(
+        frame, targets=["x"], missing="mask", ignore="kind,store,n,open,said", split="100/0/0"
+    )
+    assert task.names == ["x"] and task.timelines is not None
+
+
+@pytest.mark.filterwarnings("ignore:The Dataframe Interchange Protocol is deprecated")
+def test_a_frame_that_cannot_be_handed_over_is_one_line():
+    class Broken:
+        def __dataframe__(self, **how):
+            raise ImportError("cudf needs\na GPU")
+
+    for frame in (Broken(), Older(pandas.DataFrame({"a": [1j]})), Older(None)):
+        with pytest.raises(BadInput, match=r"^the table cannot be read: .") as refused:
+            table_of_frame(frame)
+        assert "\n" not in str(refused.value)
 
 
 def test_an_index_of_dates_or_with_a_name_is_a_column():

@@ -8,8 +8,9 @@ from datetime import date
 import numpy as np
 
 from ostinato.data import read_table
+from ostinato.data.arrange import arrange
 from ostinato.data.generated.stores import AHEAD, STORES, store_table
-from ostinato.data.times import arrange, timeline_of
+from ostinato.data.times import timeline_of
 
 
 def test_it_is_always_the_same():

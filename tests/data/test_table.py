@@ -1,5 +1,6 @@
 """CSV, Parquet and NumPy files: what is read, and one line for what cannot be."""
 
+import gzip
 import zipfile
 from decimal import Decimal
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from ostinato.data import read_npy, read_npz, read_table
 from ostinato.data.table import Table, first_twice
 from ostinato.errors import BadInput
+from ostinato.tasks.series.from_files import task_name_for
 from ostinato.tasks.series.series_data import column_numbers
 
 NAN = np.nan
@@ -49,6 +51,28 @@ def test_reads(case, tmp_path):
     assert table.names == list(expected)
     for name, values in expected.items():
         np.testing.assert_array_equal(table.numbers[name], values)
+
+
+def test_a_table_may_be_packed(tmp_path):
+    packed_tables = {"a.csv.gz": "n,x\n1,0.5\n2,\n", "a.TSV.gz": "\ufeffn\tx\n1\t0,5\n2\t\n"}
+    for name, text in packed_tables.items():
+        (tmp_path / name).write_bytes(gzip.compress(text.encode()))
+        table = read_table(tmp_path / name)
+        np.testing.assert_array_equal(table.matrix(["n", "x"]), [[1, 0.5], [2, np.nan]])
+        assert task_name_for(name) == "series" and task_name_for(name, "n") == "arrays"
+    packed = gzip.compress(b"n\n" + bytes(range(48, 58)) * 99)
+    for content, words in {
+        packed[:-9]: "Compressed file ended before",
+        packed[:12] + b"\xff" * 9 + packed[21:]: "CRC check failed",
+        b"\x1f\x8bnot gzip": "Unknown compression method",
+        gzip.compress(b""): "has no rows",
+        gzip.compress(b"n\n1\n\xff\n"): "not UTF-8 text .byte 0xff",
+        gzip.compress(b"n\n1\n\0\n"): "line 3: a zero byte",
+    }.items():
+        (tmp_path / "a.csv.gz").write_bytes(content)
+        with pytest.raises(BadInput, match=words) as refused:
+            read_table(tmp_path / "a.csv.gz")
+        assert "a.csv.gz" in str(refused.value) and "\n" not in str(refused.value)
 
 
 def test_reads_many_rows_in_pieces(tmp_path):
@@ -164,6 +188,9 @@ def test_all_columns_that_cannot_be_used_are_in_one_message(tmp_path):
     )
     assert said(names, (), []) == (
         f"{every}--ignore date,comment --words store,weather, and mend 'price'"
+    )
+    assert said(["store", "weather"], ["date"], []).endswith(
+        "; give --words store,weather, or leave them out with --ignore date,store,weather"
     )
     assert said(names) == f"{every}--ignore date,store,weather,comment, and mend 'price'"
     assert said(["date", "weather"], ["comment"], ["store"]) == (

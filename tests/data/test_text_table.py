@@ -89,6 +89,9 @@ def test_what_is_left_out_is_said(tmp_path):
 
 WRONG = {
     "a.csv": {
+        ",".join(
+            f"a name of a column {n}" for n in range(99)
+        ): r"it has 'a name of .* 3', …; where",
         "": "is empty; give a table",
         "\n\n": "has no column 't'",
         "\n\nt,l\na,\n": "line 4: the label is empty",

@@ -107,6 +107,16 @@ def test_numbers_say_the_time_only_if_asked(tmp_path):
         assert timeline.frequency.words == words and form in timeline.form
 
 
+def test_years_alone_are_shown_as_years(tmp_path):
+    yearly = read(tmp_path, "year,y\n2020,1\n2021,2\n", column="year")
+    assert yearly.words == "the time is 'year': 2020 to 2021, rows 1 year apart"
+    assert yearly.shown(yearly.next(yearly.stamps[-1], 1)) == "2022"
+    monthly = read(tmp_path, "year,month,y\n2020,12,1\n2021,1,2\n", column="year,month")
+    assert monthly.shown(monthly.stamps[1]) == "2021-01-01"
+    dated = read(tmp_path, "day,y\n2020-01-01,1\n2021-01-01,2\n", column="day")
+    assert dated.shown(dated.stamps[1]) == "2021-01-01"
+
+
 def test_columns_that_tell_rows_of_a_date_apart(tmp_path):
     hours = "date,hour,y\n" + "".join(
         f"2024-01-{d},{h},0\n" for d in ("01", "02") for h in range(24)

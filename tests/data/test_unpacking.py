@@ -11,7 +11,7 @@ from ostinato.data import lines, read_npy, read_npz, read_table
 from ostinato.data.lines import given_lines, read_utf8
 from ostinato.data.strokes import read_omniglot
 from ostinato.errors import BadInput
-from ostinato.tasks.downloaded.mnist import read_idx
+from ostinato.tasks.downloaded import read_idx
 
 SIZE = 1 << 20  # bytes that each of the files unpacks to
 
@@ -45,6 +45,7 @@ CASES = {
     "x.npz": (npz, read_npz),
     "x.npy": (npy, read_npy),
     "x.txt.gz": (gz, lambda path: read_utf8(path, "text file")),
+    "x.csv.gz": (gz, read_table),
     "x-ubyte.gz": (gz, read_idx),
     "x.zip": (archive, lambda path: read_omniglot(path, "Latin")),
     "x.parquet": (parquet, read_table),

@@ -201,6 +201,22 @@ def test_a_network_starts_from_vectors(files, task, frozen):
     assert np.array_equal(rows.astype(after.dtype), after) == frozen
 
 
+def test_words_of_held_out_texts_get_no_vector(files):
+    """Vectors are given: they know what they were made of. Which words have one is learned."""
+    Path("v.txt").write_text("good 1 2 3\nbad 4 5 6\nlate 7 8 9\n")
+    config = Config(task="classify", file="a.tsv", vectors="v.txt", level="words", split="60/20/20")
+    one = build_task(config)
+    lines = Path("a.tsv").read_text().splitlines()
+    train = {*one.parts["train"].tolist()}
+    Path("a.tsv").write_text(
+        "".join((x if n in train else f"{x} late") + "\n" for n, x in enumerate(lines))
+    )
+    two = build_task(config)
+    assert "late" in two.texts[two.parts["test"][0]] and one.artefacts() == two.artefacts()
+    for x, y in zip(one.start, two.start, strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
 def test_both_sides_of_a_translation(files):
     settings = {**CASES["translate"][0], "vectors": "v.txt", "target_vectors": "w.txt"}
     config = Config(task="translate", cell="simple", units=3, tied=True, **settings)

@@ -9,6 +9,7 @@ import ostinato
 from evolve.random_graphs import graphs, shuffled
 from ostinato.evolve import KNOWN, Graph, GraphCell, source_of
 from ostinato.evolve.canonical_form import canonical
+from ostinato.evolve.graph import Node
 from ostinato.evolve.mutation import MUTATIONS, Draft, fits, mutated
 from ostinato.runs.config.members import find
 from ostinato.testing import check_cell
@@ -59,8 +60,20 @@ def test_evolved_cells_conform(graph):
     conforms(graph)
 
 
+def test_a_cell_whose_slopes_drown_in_its_values_conforms():
+    """h grows fivefold at each step, and so saturates what reads it."""
+    lines = (
+        ("linear", 0), ("linear", 0), ("sigmoid", 1), ("complement", 0), ("tanh", 4),
+        ("sigmoid", 5), ("complement", 6), ("multiply", 0, 7), ("sigmoid", 2), ("multiply", 0, 9),
+        ("linear", 10), ("tanh", 11), ("subtract", 6, 12), ("add", 8, 13), ("add", 0, 14),
+        ("add", 0, 15), ("add", 3, 16), ("add", 0, 17),
+    )  # fmt: skip
+    nodes = tuple(Node(name, tuple(operands)) for name, *operands in lines)
+    conforms(Graph(states=1, nodes=nodes, updates=(18,), output=18))
+
+
 @pytest.mark.slow
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(graphs(most=15))
 def test_many_evolved_cells_conform(graph):
     conforms(graph)

@@ -3,7 +3,7 @@
 import pytest
 
 from ostinato.errors import BadInput
-from ostinato.experiments.recipe import Corpus, reduced
+from ostinato.experiments.recipes import Corpus, reduced
 
 CORPUS = Corpus("an original", "tinyshakespeare", (80, 10, 10), symbols=4, quick=100)
 

@@ -35,7 +35,7 @@ def test_what_is_not_finite_stays_so():
 class Huge(Gradient):
     """A gradient whose squares overflow float32."""
 
-    def __call__(self, objective, network, batch, state):
+    def own(self, objective, network, batch, state):
         return jnp.zeros(()), {"w": jnp.array([3e30, -4e30], jnp.float32)}, state
 
 

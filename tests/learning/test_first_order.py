@@ -19,7 +19,7 @@ from ostinato.losses import SquaredError
 class Given(Gradient):
     """A gradient that is handed in as the batch."""
 
-    def __call__(self, objective, network, batch, state):
+    def own(self, objective, network, batch, state):
         return jnp.zeros(()), {"w": batch.inputs}, state
 
 
@@ -225,7 +225,7 @@ def test_line_search_shortens_a_step_that_is_too_long():
     """On ½w² a step of 10 g overshoots; the search must find one that lowers the loss."""
 
     class Bowl(Objective):
-        def value(self, network, batch, state):
+        def own_value(self, network, batch, state):
             return 0.5 * jnp.sum(network["w"] ** 2), state
 
     learner = FirstOrder(

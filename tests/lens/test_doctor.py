@@ -11,8 +11,7 @@ import typer
 from ostinato.cli import app
 from ostinato.lens.doctor import RULES, Evidence, diagnose
 from ostinato.lens.doctor.evidence import again, look_at_batches
-from ostinato.lens.doctor.rules_for_data import too_little
-from ostinato.lens.doctor.rules_for_forecasts import tail
+from ostinato.lens.doctor.rules_for_data import tail, too_little
 from ostinato.runs import Config, train
 from ostinato.runs.analysis.examination import gather
 from ostinato.tasks import Text
@@ -207,7 +206,10 @@ def test_commands_are_those_of_the_command_line(case):
         if "ostinato train " in finding.advice:
             words = shlex.split(finding.advice.split("ostinato train ")[1])
             given = train.make_context("train", words).params
-            own = ("run", "config", "resume", "tensorboard", "as_json")
+            own = (
+                "run", "config", "resume", "tensorboard", "as_json",
+                "distributed", "coordinator", "processes", "process",
+            )  # fmt: skip
             Config(**{k: v for k, v in given.items() if k not in own and v is not None})
 
 

@@ -74,7 +74,8 @@ def test_a_picture_is_not_written_through_a_link(tmp_path):
 
 
 @pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.name)
-def test_is_a_picture_and_plain_json(chart, tmp_path):
+def test_is_a_picture_and_plain_json(chart, tmp_path, monkeypatch):
+    monkeypatch.delitem(sys.modules, "matplotlib.pyplot", raising=False)
     write_picture(chart, tmp_path / "chart.png")
     assert (tmp_path / "chart.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     assert "matplotlib.pyplot" not in sys.modules, "the user's backend is to be left alone"

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from ostinato.report.run_page import epochs, in_words, key_numbers, samples_of, speed, total_seconds
+from ostinato.learning.schedules import epochs
+from ostinato.report.run_page import in_words, key_numbers, samples_of, speed, total_seconds
 from ostinato.report.subject import RunCourse
-from ostinato.runs import Config
+from ostinato.runs import Config, Run
 from ostinato.runs.build import build_task
-from ostinato.runs.folder import Run
 from ostinato.runs.folder.events import Goal
 
 
@@ -35,11 +35,12 @@ def test_epochs_are_what_was_read_of_the_text(settings, tmp_path):
         counts.append(one.first)
     symbols = len(found.task.parts["train"]) - 1
     # What is left over at the end of a pass is not read: less than a window of each stream.
-    assert epochs(found, 60) == pytest.approx(read / symbols, rel=0.35)
+    task, first = found.task, settings.get("curriculum")
+    assert epochs(task, batch, 60, 60, first) == pytest.approx(read / symbols, rel=0.35)
     if not settings:
         passes = np.flatnonzero(counts)
-        assert epochs(found, int(passes[1])) == pytest.approx(1.0)
-        assert epochs(found, int(passes[3])) == pytest.approx(3.0)
+        assert epochs(task, batch, int(passes[1]), 60) == pytest.approx(1.0)
+        assert epochs(task, batch, int(passes[3]), 60) == pytest.approx(3.0)
 
 
 def test_time_goes_on_after_a_break():

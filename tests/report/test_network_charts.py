@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from ostinato.cells import LSTM
-from ostinato.report import network_charts
-from ostinato.report.network_charts import reservoir_spectra
+from ostinato.report import network_charts, special_charts
+from ostinato.report.special_charts import reservoir_spectra
 from ostinato.reservoir import Reservoir
 from ostinato.wiring import Stack
 
@@ -29,7 +29,7 @@ def test_all_eigenvalues_of_a_reservoir():
 
 
 def test_a_large_reservoir_says_what_is_left_out(monkeypatch):
-    monkeypatch.setattr(network_charts, "DENSE_UP_TO", 49)
+    monkeypatch.setattr(special_charts, "DENSE_UP_TO", 49)
     (plane,) = reservoir_spectra(of(Reservoir(3, 50, key=KEY, radius=0.9)))
     ((label, points),) = plane.points.items()
     assert len(points) == 6 and label.startswith("radius 0.9, σ ")

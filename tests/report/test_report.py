@@ -26,7 +26,7 @@ from ostinato.lens import (
 from ostinato.lens.doctor.evidence import Finding
 from ostinato.report import network_charts, training_charts, write_report
 from ostinato.report.network_charts import activity, reading, slowest
-from ostinato.report.page import html
+from ostinato.report.page import Page, html
 from ostinato.report.run_page import key_numbers, page_of
 from ostinato.report.subject import course, subject
 from ostinato.runs import Config, Saved, examine, open_run, train
@@ -289,10 +289,17 @@ def test_page(text, page):
         assert (folder / f"{name}.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 
+def test_what_was_done_to_the_data_is_said():
+    page = Page("run", "adding", "", {}, [], [], [], None, Config(task="adding"))
+    assert "the data" not in html(page)
+    made = html(dataclasses.replace(page, notes=("3 <rows> were sorted", "1 gap was masked")))
+    assert "<li>3 &lt;rows&gt; were sorted</li><li>1 gap was masked</li>" in made
+
+
 @pytest.fixture
 def ostinato_lens(ostinato, monkeypatch):
     """Run `ostinato lens` without the doctor: the exit code, standard output and error."""
-    monkeypatch.setattr(COMMAND, "examine", lambda run, task, report: [])
+    monkeypatch.setattr(COMMAND, "examine", lambda run, task, report, devices: [])
     return partial(ostinato, "lens")
 
 
@@ -304,7 +311,7 @@ def test_command(adding, ostinato_lens, monkeypatch):
     assert "No finding: nothing looks wrong." in words
     assert Parsed(words).content["activity"] == "null"
     assert (adding.run.path / "report" / "gradient-state.png").exists()
-    monkeypatch.setattr(COMMAND, "examine", lambda run, task, report: FINDINGS)
+    monkeypatch.setattr(COMMAND, "examine", lambda run, task, report, devices: FINDINGS)
     code, out, err = ostinato_lens(adding.run.path)
     assert code == 0 and not err
     for finding in FINDINGS:

@@ -14,7 +14,7 @@ from ostinato.learning import Objective
 from ostinato.losses import BinaryCrossEntropy, SquaredError
 from ostinato.report.network_charts import activity
 from ostinato.reservoir import MLP, OutputFeedback, RecursiveLeastSquares, Reservoir, Ridge
-from ostinato.reservoir.moments import errors, fitted, no_moments, solutions, with_steps
+from ostinato.reservoir.ridge import errors, fitted, no_moments, solutions, with_steps
 from ostinato.wiring import Network, Readout
 
 KEY = jax.random.key(5)

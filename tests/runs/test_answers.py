@@ -2,13 +2,14 @@
 
 import json
 import re
+import warnings
 
 import numpy as np
 import pandas
 import pytest
 
 from ostinato.errors import BadInput
-from ostinato.runs import Classified
+from ostinato.runs import Classified, Config, train
 from ostinato.runs.analysis.answers import USES
 from ostinato.tasks.target_codec import LabelSets, TargetCodec
 from untrained import KINDS, untrained, write_files
@@ -114,6 +115,21 @@ def test_typed_answers(run_of, files):
     assert forecast.columns == answer["columns"] == ["x 0.1", "x 0.5", "x 0.9"]
     assert forecast.values.reshape(1, 3).tolist() == answer["forecast"]
     assert [*forecast.to_pandas().columns] == ["step", *forecast.columns]
+
+
+def test_what_was_done_to_a_table_is_said(tmp_path):
+    (tmp_path / "films.csv").write_text("said,mark\n" + "fine,good\n\ndull,bad\n" * 8)
+    small = {"cell": "simple", "units": 2, "steps": 1, "batch": 2}
+    config = Config(file=str(tmp_path / "films.csv"), text="said", label="mark", **small)
+    run = train(config, tmp_path / "run")
+    with pytest.warns(UserWarning, match="^8 empty rows were left out$") as said:
+        found = run.classify(tmp_path / "films.csv")
+    assert len(said) == 1 and said[0].filename == __file__
+    first, *others = run.apply(tmp_path / "films.csv")
+    assert first["notes"] == ["8 empty rows were left out"] and len(found) == 1 + len(others) == 16
+    assert not any("notes" in one for one in others)
+    with warnings.catch_warnings(action="error"):
+        assert run.classify(["fine", "dull"] * 8) == found
 
 
 def test_probabilities_and_numbers_are_those_of_the_outputs(run_of):

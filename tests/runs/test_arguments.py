@@ -13,8 +13,9 @@ from ostinato.data import Vocabulary
 from ostinato.errors import BadInput
 from ostinato.learning import FirstOrder, HessianFree, Objective
 from ostinato.losses import SquaredError
+from ostinato.metrics import Accuracy
 from ostinato.reservoir import Reservoir
-from ostinato.runs.folder.train_columns import pieces
+from ostinato.runs.folder.digest import pieces
 from ostinato.tasks import Adding, Captions, Classify, Lorenz, Pairs, Tagging, Task, Text
 
 SMALL = {"task": "adding", "length": 4, "units": 2, "steps": 1, "batch": 1}
@@ -165,6 +166,10 @@ def test_a_loss_per_step_needs_a_target_for_each():
         SquaredError().total(np.zeros((5, 2, 3)), batch)
 
 
+class Fewer(Accuracy):
+    name = "errors <5>"
+
+
 @pytest.mark.parametrize(
     "wrong, words",
     [
@@ -172,6 +177,7 @@ def test_a_loss_per_step_needs_a_target_for_each():
         ({"metrics": ()}, "metrics of the task Mine must have at least one metric"),
         ({"chance": None}, "chance of the task Mine must be a number, got None"),
         ({"metrics": (3,)}, "each of metrics of the task Mine must be a Metric"),
+        ({"metrics": (Fewer(),)}, "a metric's name .* the task Mine has 'errors <5>'"),
         ({"batch": lambda *_: None}, "batch 0 of the task adding must be a Batch"),
     ],
 )

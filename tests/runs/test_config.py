@@ -74,7 +74,7 @@ UNITS = "units must be a whole number, or one per layer like [150, 130]; got"
         ({"cell": 3}, "cell must be of type str, got 3"),
         (
             {"task": "adding", "file": "a.txt"},
-            "file is a setting of the tasks text, series, arrays, translate, dialogue, tag, "
+            "file is a setting of the tasks text, series, arrays, audio, translate, dialogue, tag, "
             "classify, caption, video, video-caption, recall; the task is adding",
         ),
         (
@@ -200,7 +200,7 @@ def test_what_a_recipe_says_to_others_is_left_out():
 def test_every_recipe_of_a_task_is_a_configuration():
     """With the task's own settings changed too, and from a file."""
     having = [name for name, kind in TASKS.items() if kind.recipe]
-    assert having == [name for name in TASKS if name.startswith("ntm-")]
+    assert having == ["audio", *(name for name in TASKS if name.startswith("ntm-"))]
     for name in having:
         config = Config(task=name)
         assert config.cell.name == "lstm" and config.learner.name == "adam"

@@ -119,3 +119,13 @@ def test_how_a_run_ended():
     assert ending([START, TRAIN, end, {"kind": "mine", "step": 6}]) is end
     assert ending([START, TRAIN, DIVERGED]) is DIVERGED
     assert ending([START, end, {**START, "kind": "resume"}, TRAIN]) is ending([]) is None
+
+
+@pytest.mark.parametrize(
+    "name", ["F1, macro-averaged", "bits/character (%)", "Fehler, Ö", "a" * 100]
+)
+def test_a_metric_has_any_name(name):
+    event = {"kind": "valid", "step": 4, "value": 1.0, "metrics": {name: 0.5}}
+    assert event_of(json.dumps(event))["metrics"] == {name: 0.5}
+    for bad in ("", "<b>", "a\nb", "a" * 101):
+        assert "metrics" not in event_of(json.dumps({**event, "metrics": {bad: 0.5}}))

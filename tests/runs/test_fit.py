@@ -106,6 +106,18 @@ def test_refuses_with_what_is_needed_and_what_is_there(monkeypatch):
         "this needs at least 1.0 TiB of memory (weights 3.0 GiB, states 1.0 TiB), and there are "
         "3.0 GiB here; try less"
     )
-    memory.check_memory({"weights": 2**33}, {"weights": "fewer"}, devices=4)
     monkeypatch.setattr(memory, "memory_here", lambda: None)
     memory.check_memory({"weights": 2**60}, {"weights": "fewer"})
+
+
+def test_devices_share_the_weights_of_a_vocabulary():
+    """Of weights, gradient and two moments each has an eighth of the readout and the table."""
+    config = Config(task="text", cell="lstm", units=8, embedding=6, batch=8)
+    task = build_task(config)
+    learner = build_learner(config, task)
+    whole = fit.per_device(config, task, learner, 8, 8)
+    shared = fit.per_device(config.replace(shard_vocabulary=True), task, learner, 8, 8)
+    symbols = task.outputs * (8 + 1 + 6)  # a readout with a bias, and a table
+    assert whole["weights"] == 4 * 4 * (symbols + (6 + 8 + 1) * 4 * 8)
+    assert shared.pop("symbols") == 4 * 4 * symbols // 8
+    assert shared == whole | {"weights": whole["weights"] - 4 * 4 * symbols}

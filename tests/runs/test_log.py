@@ -8,11 +8,10 @@ import pytest
 
 from ostinato.runs.folder.digest import Digest
 from ostinato.runs.folder.events import KINDS, Look, Train, Valid, of_form
-from ostinato.runs.folder.listing import listed
+from ostinato.runs.folder.listing import Summary, listed
 from ostinato.runs.folder.log import CHUNK, Log, add_event, read_events
-from ostinato.runs.folder.summary import Summary
 from ostinato.studio.follow import Watcher
-from studio.serving import START, train_event, write_run
+from studio.pages import START, train_event, write_run
 
 LOOK = {"kind": "lens", "step": 2, "lags": [0, 1], "gradient": {".cell": [1.0, 0.5]}}
 GOOD = [

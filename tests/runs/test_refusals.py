@@ -7,7 +7,7 @@ import pytest
 from ostinato.errors import BadInput
 from ostinato.runs import Config
 from ostinato.runs.build import build_learner, build_task
-from ostinato.runs.config.refusals import MEMBERS, NETWORK, OF_HEADS, RUN, SETTINGS
+from ostinato.runs.config.refusals import HERE, MEMBERS, NETWORK, OF_HEADS, RUN, SETTINGS
 from ostinato.runs.network.models import make_network
 from ostinato.runs.network.parts import Sizes
 from ostinato.weights import trained
@@ -117,6 +117,7 @@ SETTING_ROWS = [
     ),
 ]
 
+SHARED = {"shard_vocabulary": True, "devices": 2}
 RUN_ROWS = [
     (
         {"curriculum": 500},
@@ -139,6 +140,27 @@ RUN_ROWS = [
     ({"layer_wise": 9}, "layer_wise trains one layer after the other; give --layers 2 or more"),
     ({"devices": 99}, "there are {devices} devices here, got --devices 99"),
     ({"devices": 2, "batch": 3}, "2 devices cannot share a batch of 3 sequences equally"),
+    (
+        {"devices": 2, "learner": "perceptron", "batch": 4},
+        "devices cannot share a batch with the learner perceptron; leave out --devices",
+    ),
+    (
+        {"devices": 2, "gradient": "rtrl", "batch": 4},
+        "devices cannot share a batch with --gradient rtrl; leave out --devices",
+    ),
+    (SHARED, "the task adding has no vocabulary; leave out --shard-vocabulary"),
+    (
+        SHARED | {"task": "text", "learner": "hf", "batch": 1000},
+        "the learner hf needs all weights on each device; leave out --shard-vocabulary",
+    ),
+    (
+        SHARED | {"task": "text", "backend": "persistent"},
+        "--shard-vocabulary runs the scan; leave out --backend persistent",
+    ),
+    (
+        SHARED | {"task": "text", "devices": 4},
+        "4 devices cannot share a vocabulary of 103 symbols equally; 100 or 104 symbols would do",
+    ),
 ]
 
 VECTORS = Sizes("adding", 2, 1, False)
@@ -227,6 +249,11 @@ NETWORK_ROWS = [
         )
         for more, task in (({}, TEXT), ({"bidirectional": True}, VECTORS))
     ),
+    (
+        {"output_feedback": True, "embedding": 2},
+        Sizes("series", 4, 1, False, model={"kind": "network", "words": ((1, 3, 0),)}),
+        "output feedback reads words as one-hot vectors; leave out --embedding",
+    ),
     ({"feedback": True}, TAGS, "the task tag is bidirectional; leave out --feedback"),
     ({"embedding": 0}, TAGS, "the task tag needs an embedding of at least 1, got 0"),
     *(
@@ -311,7 +338,7 @@ def test_settings_that_do_not_go_together(settings, words):
 
 @pytest.mark.parametrize(("settings", "words"), RUN_ROWS)
 def test_settings_that_do_not_suit_the_task(settings, words, monkeypatch):
-    config = Config(task="adding", **settings)
+    config = Config(**{"task": "adding", **settings})
     monkeypatch.setattr(jax, "devices", lambda: [None] * 4)
     refused(lambda: build_learner(config, build_task(config)), words.format(devices=4))
 
@@ -355,5 +382,5 @@ def test_uniform_draws_every_weight():
 
 def test_every_row_is_tested():
     assert len(SETTING_ROWS) >= len(SETTINGS) + len(MEMBERS)
-    assert len(RUN_ROWS) == len(RUN)
+    assert len(RUN_ROWS) == len(RUN) + len(HERE)
     assert len({words for *_, words in NETWORK_ROWS}) == len(NETWORK) - 1  # of one's own

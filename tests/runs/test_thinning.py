@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from ostinato.runs.folder.digest import Digest
+from ostinato.runs.folder.digest import NUMBERS, Digest, pieces
 from ostinato.runs.folder.events import Train, Valid, of_form
 from ostinato.runs.folder.log import read_events
 from ostinato.runs.folder.thinning import Sparse, Thinned, extremes
-from ostinato.runs.folder.train_columns import NUMBERS, pieces
 from ostinato.studio.views import course_of
-from studio.serving import START, a_log, train_event, write_run
+from studio.pages import START, a_log, train_event, write_run
 
 numbers = some.one_of(some.floats(-5, 5), some.just(float("nan")))
 

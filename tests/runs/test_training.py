@@ -296,8 +296,8 @@ def test_a_kernel_that_fails_leaves_no_trace(config, undisturbed, tmp_path, monk
     """A failed kernel gives NaN: the run continues from its last checkpoint with the scan."""
     compiled, backends = step.compiled_step, []
 
-    def failing(network, learner, seed):
-        advance, backend = compiled(network, learner, seed), learner.objective.backend
+    def failing(network, learner, seed, devices):
+        advance, backend = compiled(network, learner, seed, devices), learner.objective.backend
         backends.append(backend)
 
         def step(arrays, learner_state, state, sequences, number):
@@ -408,7 +408,7 @@ def test_killed_at_any_moment(longer, tmp_path):
 def test_kills_and_damaged_files():
     """A sample of `scripts/kills.py`."""
     script = Path(__file__).parents[2] / "scripts" / "kills.py"
-    command = [sys.executable, script, "--kills", "20", "--damages", "40", "--seed", "7"]
+    command = [sys.executable, script, "--kills", "6", "--damages", "12", "--seed", "7"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from studio.serving import START, a_log, served, train_event, write_run
+from studio.pages import START, a_log, served, train_event, write_run
 
 SIZE = 1_000_000_000  # bytes
 BLOCK = 10_000  # events that are written at once

@@ -12,13 +12,15 @@ import time
 import pytest
 import uvicorn
 
+from ostinato import web
 from ostinato.cli import studio as command
 from ostinato.errors import BadInput
-from ostinato.studio import browse, guard, server
+from ostinato.studio import browse, guard
 from ostinato.studio.browse import Files, NoFile
 from ostinato.studio.folder import Folder, NoRun
-from ostinato.studio.server import is_local, serve
-from studio.serving import START, a_log, served, train_event, write_run
+from ostinato.studio.server import serve
+from ostinato.web import is_local
+from studio.pages import START, a_log, served, train_event, write_run
 
 BAD = '<img src=x onerror="document.title=1"><script>alert(1)</script>'
 
@@ -311,7 +313,7 @@ def test_a_folder_that_vanishes(tmp_path):
 
 
 def test_a_body_that_never_ends_is_given_up(monkeypatch):
-    monkeypatch.setattr(guard, "PATIENCE", 0.1)
+    monkeypatch.setattr(web, "PATIENCE", 0.1)
     sent = []
 
     async def app(scope, receive, send):
@@ -337,14 +339,14 @@ def test_a_body_that_never_ends_is_given_up(monkeypatch):
 
 
 def test_a_connection_that_drips_after_a_first_request_is_closed(monkeypatch):
-    monkeypatch.setattr(server, "HEADERS_WITHIN", 0.1)
+    monkeypatch.setattr(web, "HEADERS_WITHIN", 0.1)
 
     async def app(scope, receive, send):
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b"whole"})
 
     async def drip():
-        config = uvicorn.Config(app, http=server._impatient(), lifespan="off", log_level="critical")
+        config = uvicorn.Config(app, http=web.impatient(), lifespan="off", log_level="critical")
         config.load()
         state = uvicorn.server.ServerState()
         made = lambda: config.http_protocol_class(config, state, {})  # noqa: E731

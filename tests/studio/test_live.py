@@ -11,7 +11,7 @@ import numpy as np
 from ostinato.files import locked
 from ostinato.studio.folder import Digests, Folder
 from ostinato.studio.views import compare_view, live_numbers, run_view
-from studio.serving import START, a_log, messages, served, train_event, write_run
+from studio.pages import START, a_log, messages, served, train_event, write_run
 
 
 def append(path, *events):
@@ -44,7 +44,7 @@ def test_a_list_reads_only_what_changed(tmp_path, monkeypatch):
     folder = Folder(tmp_path)
     folder.rows()
     read = []
-    from ostinato.runs.folder.summary import Summary
+    from ostinato.runs.folder.listing import Summary
 
     monkeypatch.setattr(Summary, "read", lambda self: read.append(self.log.path))
     folder.rows()

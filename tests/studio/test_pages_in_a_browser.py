@@ -18,7 +18,7 @@ import pytest
 from ostinato.files import locked
 from ostinato.runs import Config, train
 from studio.browser import BROWSER, Browser
-from studio.serving import START, a_log, served, train_event, write_run
+from studio.pages import START, a_log, served, train_event, write_run
 
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="there is no chromium on this machine")
 BAD = '<img src="http://example.invalid/x.png"><script>console.error("oh")</script>'
@@ -235,7 +235,7 @@ def test_a_run_that_trains_in_another_process_is_stopped_resumed_and_looked_into
 SMALL = {"cell": "gru", "units": 6, "steps": 2, "batch": 2}
 PLAYED = {
     "series": {"task": "lorenz", "samples": 400, "washout": 10, "length": 20},
-    "heads": {"task": "ntm-copy", "turing": "8x4", "most": 3},
+    "heads": {"task": "ntm-copy", "turing": "8x4", "max_items": 3},
     "attention": {"task": "addition", "attention": "dot"},
 }
 

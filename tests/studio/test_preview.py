@@ -41,6 +41,8 @@ def test_other_files_are_shown_as_what_they_are(tmp_path):
     assert shown(tmp_path, "book.txt", "one\ntwo\n")["text"] == "one\ntwo"
     packed = gzip.compress(b"one\ntwo\n")
     assert shown(tmp_path, "book.txt.gz", packed)["text"] == "one\ntwo"
+    found = shown(tmp_path, "sales.csv.gz", gzip.compress(SALES.encode()))
+    assert kinds(found)["sales"] == "numbers" and found["task"] == "series"
     lines = '{"text": "fine", "stars": 3}\n{"text": "bad", "stars": 1}\n'
     found = shown(tmp_path, "reviews.jsonl", lines)
     assert kinds(found) == {"text": "words", "stars": "numbers"}

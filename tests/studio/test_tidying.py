@@ -12,7 +12,7 @@ from ostinato.runs.folder.labels import Labels
 from ostinato.runs.folder.listing import listed, run_folders
 from ostinato.studio import tidying
 from ostinato.studio.folder import Folder, NoRun
-from studio.serving import a_log, write_run
+from studio.pages import a_log, write_run
 
 
 @pytest.fixture

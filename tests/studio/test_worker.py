@@ -11,7 +11,7 @@ from ostinato.runs import Config, train
 from ostinato.studio import worker
 from ostinato.studio.views import READ_TEXT
 from ostinato.tasks import TASKS, Task
-from studio.serving import a_log, served, write_run
+from studio.pages import a_log, served, write_run
 
 
 def test_the_tasks_that_can_be_looked_into_are_those_with_a_passage():

@@ -19,6 +19,7 @@ from ostinato.tasks import (
     TASKS,
     Addition,
     Arrays,
+    Audio,
     BouncingBalls,
     Captions,
     Characters,
@@ -400,6 +401,10 @@ MEMBERS = {
 OTHERS: dict[str, Callable[[], Task]] = {
     "arrays, several labels": lambda: Arrays(
         STEPS[..., None] * 1.0, np.eye(3, dtype=int)[STEPS], kind="multilabel", seed=3
+    ),
+    "audio": lambda: Audio(WAVES[:, 0] / 30, WAVES[:, 1] / 30, length=50, washout=10, seed=3),
+    "audio, what is added": lambda: Audio(
+        WAVES[:, 0] / 30, WAVES[:, 1] / 30, length=50, washout=0, residual=True, carry=False, seed=3
     ),
     "bouncing-balls": lambda: BouncingBalls(pixels=6, length=12, seed=3),
     "caption": lambda: Captions.of(*PICTURES, shift=1, seed=3),

@@ -24,6 +24,8 @@ KEPT = {
     "addition": "99f79c06a199",
     "arrays": "6f6b8d815c97",
     "arrays, several labels": "17b2c0fa3ca3",
+    "audio": "208e803374c4",
+    "audio, what is added": "7c4db4785529",
     "bouncing-balls": "85e9abeb7c2f",
     "caption": "6a39ad883165",
     "characters": "cc3aaa1c6017",

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ostinato.data.wav import Sound, wav_bytes
 from ostinato.metrics import NormalisedError
 from ostinato.tasks import TASKS, Task
 from ostinato.tasks.metrics import ExactMatch
@@ -83,6 +84,13 @@ def waves(folder: Path) -> dict:
     return {}
 
 
+def sounds(folder: Path) -> dict:
+    both = RNG.uniform(-1, 1, (400, 2))
+    for name, channels in (("dry.wav", [0]), ("wet.wav", [1]), ("file.wav", [0, 1])):
+        (folder / name).write_bytes(wav_bytes(Sound(8000, both[:, channels])))
+    return {"source": str(folder / "dry.wav"), "target": str(folder / "wet.wav")}
+
+
 PAIRS = {"attention": "none", "tied": True, "smoothing": 0.1, "sampling": 0.5, "sampling_steps": 3}
 SERIES = {"length": 7, "carry": False, "washout": 3, "missing": "mask"}
 CASES = {
@@ -102,6 +110,7 @@ CASES = {
     "addition": ("addition", programs, {"digits": 4}),
     "recall": ("recall", patterns, {"noise": 0.2, "length": 4}),
     "letters": ("recall", patterns, {"letters": True}),
+    "audio": ("audio", sounds, {"length": 9, "washout": 3, "residual": True, "carry": False}),
     "mackey-glass": ("mackey-glass", waves, {"samples": 500, "washout": 20, "length": 9}),
 }
 

@@ -8,11 +8,11 @@ it. So the sharing out is tested as it is, and only the memory that a kernel use
 import jax
 import jax.numpy as jnp
 
+from ostinato.through_time.backends.persistent._memory import stored_weight
 from ostinato.through_time.backends.persistent._plan import make_plan
 from ostinato.through_time.backends.persistent._program import Program
 from ostinato.through_time.backends.persistent._run import sums_ahead, trace
 from ostinato.through_time.backends.persistent._tiles import turned
-from ostinato.through_time.backends.persistent._weights import stored_weight
 
 
 def simulated_scan(body, carry, xs, *, programs: int, rows: int, reverse: bool, **_):

@@ -109,7 +109,7 @@ def test_unroll_is_the_loop_of_steps(recipe, numbers, options):
 
 
 @pytest.mark.slow
-@settings(max_examples=600, **QUIET)
+@settings(max_examples=200, **QUIET)
 @given(recipes(), NUMBERS, OPTIONS)
 def test_unroll_is_the_loop_of_steps_for_many_cells(recipe, numbers, options):
     check(recipe, numbers, options)

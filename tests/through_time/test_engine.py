@@ -1,11 +1,7 @@
 """The engine against a plain `jax.lax.scan`: second derivatives, products, memory, precision."""
 
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import equinox as eqx
 import jax
@@ -620,52 +616,6 @@ def test_any_number_of_steps_and_batch_axes(cell, steps, batch):
     ys, state = eqx.filter_eval_shape(ostinato.unroll, CELLS[cell], at[1])
     assert ys.shape == (steps, *batch, UNITS)
     assert jax.tree.leaves(state)[0].shape == (*batch, UNITS)
-
-
-# Several devices
-
-SHARDED = """
-import equinox as eqx, jax, jax.numpy as jnp, numpy as np
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
-jax.config.update("jax_enable_x64", True)
-import ostinato
-from ostinato.cells import PeepholeLSTM
-
-rng = np.random.default_rng(0)
-cell = eqx.filter_eval_shape(lambda key: PeepholeLSTM(2, 3, key=key), jax.random.key(0))
-cell = jax.tree.map(lambda x: jnp.asarray(rng.normal(size=x.shape)), cell)
-xs = jnp.asarray(rng.normal(size=(5, 16, 2)))
-
-def loss(cell, xs):
-    ys, (_, c) = ostinato.unroll(cell, xs)
-    return jnp.sum(jnp.sin(ys)) + jnp.sum(c**2)
-
-grad = jax.jit(jax.grad(loss, argnums=(0, 1)))
-alone = grad(cell, xs)
-mesh = Mesh(np.array(jax.devices()), ("batch",))
-spread = jax.device_put(xs, NamedSharding(mesh, PartitionSpec(None, "batch")))
-assert [shard.data.shape for shard in spread.addressable_shards] == [(5, 2, 2)] * 8
-together = grad(cell, spread)
-for one, other in zip(jax.tree.leaves(together), jax.tree.leaves(alone), strict=True):
-    error = np.linalg.norm(np.subtract(one, other)) / np.linalg.norm(other)
-    assert error < 1e-10, error
-print("done")
-"""
-
-
-def test_a_batch_over_eight_devices():
-    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"
-    source = Path(ostinato.__file__).parents[1]
-    environment = os.environ | {
-        "XLA_FLAGS": flags,
-        "JAX_PLATFORMS": "cpu",
-        "PYTHONPATH": str(source),
-    }
-    result = subprocess.run(
-        [sys.executable, "-c", SHARDED], env=environment, capture_output=True, text=True
-    )
-    assert result.returncode == 0, result.stderr
-    assert result.stdout == "done\n"
 
 
 # Padding

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ostinato.through_time.paired import paired
-from ostinato.through_time.tracing import evaluate
+from ostinato.through_time.step import evaluate
 
 
 @pytest.fixture

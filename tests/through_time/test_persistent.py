@@ -14,6 +14,7 @@ import ostinato
 from everyday import some
 from members import CELLS, WIRINGS
 from ostinato.cells import GRU, LSTM, MLSTM, MRNN, PeepholeLSTM, Simple
+from ostinato.through_time.backends.backend import lean_scan
 from ostinato.through_time.backends.persistent import (
     Fit,
     Persistent,
@@ -26,8 +27,7 @@ from ostinato.through_time.backends.persistent import (
     _run,
     persistent_scan,
 )
-from ostinato.through_time.backends.persistent._weights import thirds
-from ostinato.through_time.backends.scan import lean_scan
+from ostinato.through_time.backends.persistent._memory import thirds
 from ostinato.wiring import LayerNorm, Network, Readout
 
 from .random_cells import loop
@@ -396,6 +396,34 @@ def test_the_kernels_can_be_compiled_for_a_gpu(name, memory, monkeypatch):
     with jax.sharding.use_abstract_mesh(H200):
         words = jax.jit(run).trace(cell, xs).lower(lowering_platforms=("cuda",)).as_text()
     assert words.count("triton_kernel_call") + words.count("xla.gpu.triton") >= 2
+
+
+def test_kernels_are_used_where_arrays_are_whole(monkeypatch):
+    """On a machine with several GPUs: on one of them, and within `jax.shard_map`."""
+    monkeypatch.setattr(_run, "measured_gpu", lambda: True)
+    monkeypatch.setattr(_run, "multiprocessors", lambda: 132)
+    monkeypatch.setattr(_run, "_failed", _run._plain)
+    cell = jax.tree.map(lambda x: x.astype(jnp.float32), LSTM(3, UNITS, key=key(0)))
+    mesh = jax.sharding.AbstractMesh((8,), ("devices",), abstract_device=H200.abstract_device)
+    rows = jax.sharding.PartitionSpec(None, "devices")
+    same = jax.sharding.PartitionSpec()
+
+    def kernels(run, sharding=None):
+        xs = jax.ShapeDtypeStruct((STEPS, 24, 3), jnp.float32, sharding=sharding)
+        with jax.sharding.use_abstract_mesh(H200):
+            words = jax.jit(run).trace(cell, xs).lower(lowering_platforms=("cuda",)).as_text()
+        return words.count("triton_kernel_call") + words.count("xla.gpu.triton")
+
+    def run(cell, xs, backend=None):
+        return ostinato.unroll(cell, xs, backend=backend)[0]
+
+    def split(cell, xs):
+        how = {"mesh": mesh, "in_specs": (same, rows), "out_specs": rows, "check_vma": False}
+        return jax.shard_map(run, **how)(cell, xs)
+
+    among = jax.sharding.NamedSharding(mesh, rows)
+    assert kernels(run) > 0 and kernels(split, among) > 0
+    assert kernels(run, among) == 0 < kernels(partial(run, backend="persistent"), among)
 
 
 @pytest.fixture

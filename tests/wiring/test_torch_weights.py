@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from ostinato import unroll
-from ostinato.cells import GRU, LSTM, Simple
-from ostinato.wiring import Bidirectional, Stack
-from ostinato.wiring.torch_weights import from_torch
+from ostinato.cells import GRU, LSTM, MLSTM, PeepholeLSTM, Simple
+from ostinato.wiring import Bidirectional, Network, Readout, Stack
+from ostinato.wiring.torch_weights import from_torch, to_torch
 
 STEPS, BATCH, INPUTS, UNITS = 7, 4, 5, 3
 LENGTHS = [4, 6, 1, 5]  # neither sorted nor up to STEPS
@@ -279,3 +279,39 @@ def test_other_modules_are_refused():
         from_torch(network("rnn"), f="relu")
     with pytest.raises(ValueError, match=r"proj_size is not supported"):
         from_torch(network("lstm", proj_size=2))
+
+
+@pytest.mark.parametrize("case", KINDS)
+def test_there_and_back(case):
+    """A module of torch that became a network becomes the same module again."""
+    kind, options = KINDS[case]
+    theirs = network(kind, num_layers=2, bidirectional=True, **options)
+    again = to_torch(from_torch(theirs))
+    assert repr(again) == repr(theirs)
+    xs = torch_numbers(STEPS, BATCH, INPUTS)
+    np.testing.assert_allclose(*(net(xs)[0].detach().numpy() for net in (again, theirs)), atol=1e-6)
+    assert eqx.tree_equal(from_torch(again), from_torch(theirs))
+
+
+def torch_numbers(*shape):
+    import torch
+
+    return torch.tensor(numbers(1, *shape))
+
+
+KEY = jax.random.key(0)
+NOT_IN_TORCH = {
+    "peepholes": lambda: PeepholeLSTM(3, 4, key=KEY),
+    "GRU that resets before the product": lambda: GRU(3, 4, key=KEY),
+    "the function sigmoid": lambda: Simple(3, 4, key=KEY, f="sigmoid"),
+    "layers that differ": lambda: Stack([LSTM(3, 4, key=KEY), LSTM(4, 5, key=KEY)]),
+    "module for MLSTM": lambda: MLSTM(3, 4, key=KEY),
+    "module for Stack": lambda: Stack.of(LSTM, 3, [4, 4], key=KEY, skip=True),
+    "module for Network": lambda: Network(LSTM(3, 4, key=KEY), Readout(4, 2, key=KEY)),
+}
+
+
+@pytest.mark.parametrize("what", NOT_IN_TORCH)
+def test_what_torch_does_not_have_is_refused(what):
+    with pytest.raises(ValueError, match=f"torch.nn has no {what}.*ostinato export --to torch"):
+        to_torch(NOT_IN_TORCH[what]())

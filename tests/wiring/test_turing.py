@@ -12,7 +12,7 @@ from everyday import some
 from ostinato.cells import LSTM, Feedforward
 from ostinato.errors import BadInput
 from ostinato.wiring import Bidirectional, NeuralTuringMachine
-from ostinato.wiring.addressing import Focus, address, read, similarity, write
+from ostinato.wiring.turing import Focus, address, read, similarity, write
 
 BATCH, HEADS, ROWS, COLUMNS, SHIFT = 3, 2, 7, 4, 2
 

@@ -10,7 +10,7 @@ from ostinato import Config, unroll
 from ostinato.cells import LSTM
 from ostinato.data import Batch
 from ostinato.lens import gradient_by_lag
-from ostinato.lens.recurrent_matrices import recurrent_matrices
+from ostinato.lens.spectrum import recurrent_matrices
 from ostinato.losses import BinaryCrossEntropy
 from ostinato.runs.build import build_network
 from ostinato.tasks import Video, VideoCaptions

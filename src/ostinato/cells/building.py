@@ -5,11 +5,15 @@ dtypes of a cell.
 """
 
 import operator
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ..errors import BadInput
 from ..settings import shown
@@ -45,14 +49,18 @@ def project(
     return u if bias is None else u + bias
 
 
+def divided_by_compiler() -> bool:
+    """Whether the compiler divides arrays among devices, within a context of a mesh of them."""
+    return bool(jax.sharding.get_abstract_mesh().auto_axes)
+
+
 def rows_are_one_axis() -> bool:
     """Whether products are given the rows of all times as one axis.
 
     On a CPU, XLA would get there by copying its operands, which takes a twentieth of the time of a
-    training step. Where there are several devices the sequences may be split among them, and one
-    axis of all rows would bring every device those of the others.
+    training step.
     """
-    return jax.default_backend() == "cpu" and jax.device_count() == 1
+    return jax.default_backend() == "cpu"
 
 
 def of_rows(x: jax.Array, weight: jax.Array) -> jax.Array:
@@ -61,6 +69,19 @@ def of_rows(x: jax.Array, weight: jax.Array) -> jax.Array:
         return x @ weight
     rows = x.reshape(-1, x.shape[-1])
     return (rows @ weight).reshape(*x.shape[:-1], weight.shape[-1])
+
+
+_nothing_drawn = ContextVar("_nothing_drawn", default=False)
+
+
+@contextmanager
+def nothing_drawn() -> Iterator[None]:
+    """Let `draw` return zeros: who wants shapes alone need not trace what initialisers do."""
+    before = _nothing_drawn.set(True)
+    try:
+        yield
+    finally:
+        _nothing_drawn.reset(before)
 
 
 def draw(init: Initialiser, key: jax.Array, rows: int, columns: int, blocks: int = 1) -> jax.Array:
@@ -76,6 +97,8 @@ def draw(init: Initialiser, key: jax.Array, rows: int, columns: int, blocks: int
             f"ostinato.cells.initialisers; got {shown(init)}"
         )
     dtype = jnp.result_type(float)
+    if _nothing_drawn.get():
+        return jnp.zeros((rows, blocks * columns), dtype)
     keys = jax.random.split(key, blocks)
     return jnp.concatenate([init(k, (rows, columns), dtype) for k in keys], axis=1)
 
@@ -91,6 +114,11 @@ def is_size(n: Any) -> bool:
 def zeros(*shape: int) -> jax.Array:
     """Zeros in JAX's default floating dtype."""
     return jnp.zeros(shape, jnp.result_type(float))
+
+
+def biases(units: int, *values: float) -> jax.Array:
+    """A vector of blocks of `units` equal numbers each."""
+    return jnp.asarray(np.repeat(values, units), jnp.result_type(float))
 
 
 def rest(batch: tuple[int, ...], recurrent: jax.Array) -> jax.Array:

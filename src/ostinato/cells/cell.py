@@ -19,6 +19,7 @@ import numpy as np
 
 from ..errors import BadInput
 from ..settings import NoSettings, check_arguments, shown
+from .operator import Operator
 
 if TYPE_CHECKING:
     from ..data import Batch
@@ -156,6 +157,14 @@ class Layer(Model):
     def memory_rules(self) -> MemoryRules:
         """The rules of a memory cell with state `(h, c)`; `online1997` learns by them."""
         raise BadInput(f"{type(self).__name__} is no memory cell")
+
+    def operators(self) -> list[list[Operator]] | None:
+        """The operators of other libraries that it is, if it is nothing else.
+
+        One row for each layer from the first to the last, with one operator, or two for both
+        directions.
+        """
+        return None
 
     def on_vectors(self, xs: jax.Array) -> tuple[jax.Array, "Layer"]:
         """The inputs as vectors, and the layer that reads vectors; only a network encodes them."""
@@ -295,6 +304,8 @@ class Cell(Layer):
             cls.gates, cls.blocks = own.get("gates", {}), own.get("blocks", alone)
             cls.memory_cell = own.get("memory_cell", False)
             cls.is_simple = own.get("is_simple", False)
+            if "operators" not in own:
+                cls.operators = Layer.operators  # type: ignore[method-assign]
 
     def named_gates(self) -> Gates:
         """`gates`, or those of this instance."""

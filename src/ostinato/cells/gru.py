@@ -11,6 +11,7 @@ from ..settings import setting
 from .building import draw, project, rest, split, zeros
 from .cell import Blocks, Cell, Gates
 from .initialisers import Initialiser, InitialWeights, fan_in, orthogonal
+from .operator import Operator, blocks_of
 
 RESETS = ("before", "after")
 
@@ -104,3 +105,10 @@ class GRU(Cell):
             candidate = candidate + r * (a[..., 2 * units :] + self.d)
         h = (1 - z) * state + z * jnp.tanh(candidate)
         return h, h
+
+    def operators(self) -> list[list[Operator]]:
+        W, b = blocks_of(self.W, 3), blocks_of(self.b, 3)
+        R = jnp.concatenate([blocks_of(self.R, 2), self.U[None]])
+        W, R, b = (x.at[0].multiply(-1) for x in (W, R, b))  # σ(-v) = 1 - σ(v)
+        d = jnp.zeros_like(b) if self.d is None else jnp.zeros_like(b).at[2].set(self.d)
+        return [[Operator("gru", W, R, b, d, reset=self.reset)]]

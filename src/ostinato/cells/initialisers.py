@@ -14,6 +14,7 @@ In a configuration an initialiser is a string, its name with its numbers: `fan-i
 """
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -26,6 +27,20 @@ from ..errors import BadInput
 from ..settings import as_words, setting, shown
 
 Initialiser = Callable[[jax.Array, tuple[int, int], jnp.dtype], jax.Array]
+
+# One program each, for any scale: loading small programs is most of what a start takes.
+compiled = functools.partial(jax.jit, static_argnames=("shape", "dtype"))
+
+
+@compiled
+def _scaled_uniform(key: jax.Array, scale: Any, shape: tuple[int, int], dtype: Any) -> jax.Array:
+    return scale * jax.random.uniform(key, shape, dtype, -1)
+
+
+@compiled
+def _scaled_orthogonal(key: jax.Array, scale: Any, shape: tuple[int, int], dtype: Any) -> jax.Array:
+    exact = jnp.promote_types(dtype, jnp.float32)  # 16-bit floats have no QR decomposition
+    return jax.nn.initializers.orthogonal(scale)(key, shape, exact).astype(dtype)
 
 
 def normal(std: float = 0.1) -> Initialiser:
@@ -56,7 +71,12 @@ def uniform(limit: float = 0.08) -> Initialiser:
 
 def glorot() -> Initialiser:
     """Every entry from U(-a, a), `a = √(6 / (rows + columns))` (Glorot and Bengio, 2010)."""
-    return jax.nn.initializers.glorot_uniform()
+
+    def init(key: jax.Array, shape: tuple[int, int], dtype: jnp.dtype) -> jax.Array:
+        limit = np.sqrt(3 * np.array(2 / sum(shape), dtype))
+        return _scaled_uniform(key, limit, shape, dtype)
+
+    return init
 
 
 def fan_in(symbols: int = 0) -> Initialiser:
@@ -75,19 +95,17 @@ def fan_in(symbols: int = 0) -> Initialiser:
 
     def init(key: jax.Array, shape: tuple[int, int], dtype: jnp.dtype) -> jax.Array:
         others = max(shape[0] - symbols, 1)
-        scale = jnp.where(jnp.arange(shape[0]) < symbols, 1.0, min(others**-0.5, 0.6))
-        return scale[:, None].astype(dtype) * jax.random.normal(key, shape, dtype)
+        scale = np.where(np.arange(shape[0]) < symbols, 1.0, min(others**-0.5, 0.6))
+        return jax.random.normal(key, shape, dtype) * scale[:, None].astype(dtype)
 
     return init
 
 
 def orthogonal(gain: float = 1.0) -> Initialiser:
     """`gain` times a uniformly distributed orthogonal matrix (Saxe et al., 2013)."""
-    made = jax.nn.initializers.orthogonal(gain)
 
     def init(key: jax.Array, shape: tuple[int, int], dtype: jnp.dtype) -> jax.Array:
-        exact = jnp.promote_types(dtype, jnp.float32)  # 16-bit floats have no QR decomposition
-        return made(key, shape, exact).astype(dtype)
+        return _scaled_orthogonal(key, float(gain), shape, dtype)
 
     return init
 

@@ -7,9 +7,10 @@ import jax
 import jax.numpy as jnp
 
 from ..settings import setting
-from .building import draw, project, rest, split, zeros
+from .building import biases, draw, project, rest, split
 from .cell import Blocks, Cell, Gates, MemoryRules, Pair
 from .initialisers import Initialiser, InitialWeights, fan_in, orthogonal
+from .operator import Operator, blocks_of
 
 
 class LSTM(Cell):
@@ -72,7 +73,7 @@ class LSTM(Cell):
         w, r = jax.random.split(key)
         self.W = draw(input, w, inputs, units, blocks=4)
         self.R = draw(recurrent, r, units, units, blocks=4)
-        self.b = zeros(4 * units).at[units : 2 * units].set(forget)
+        self.b = biases(units, 0.0, forget, 0.0, 0.0)
 
     def initial(self, batch: tuple[int, ...]) -> Pair:
         return rest(batch, self.R), rest(batch, self.R)
@@ -88,6 +89,10 @@ class LSTM(Cell):
         c = f * c + i * jnp.tanh(split(a, 4)[2])
         h = o * jnp.tanh(c)
         return (h, c), h
+
+    def operators(self) -> list[list[Operator]]:
+        W, R, b = (blocks_of(x, 4) for x in (self.W, self.R, self.b))
+        return [[Operator("lstm", W, R, b, jnp.zeros_like(b))]]
 
     def peepholes(self) -> jax.Array:
         """The weights `(3, units)` by which i, f and o read the memory cell: zero here."""
@@ -147,6 +152,10 @@ class PeepholeLSTM(LSTM):
         c = f * c + i * jnp.tanh(g)
         h = jax.nn.sigmoid(o + self.p[2] * c) * jnp.tanh(c)
         return (h, c), h
+
+    def operators(self) -> list[list[Operator]]:
+        ((plain,),) = super().operators()
+        return [[plain._replace(p=self.p)]]
 
     def peepholes(self) -> jax.Array:
         return self.p

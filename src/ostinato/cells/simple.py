@@ -5,12 +5,14 @@ from typing import ClassVar
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 
 from ..settings import setting
 from .activations import activation, function_of
 from .building import draw, project, rest, zeros
 from .cell import Blocks, Cell
 from .initialisers import Initialiser, InitialWeights, fan_in, orthogonal
+from .operator import Operator
 
 
 class Simple(Cell):
@@ -78,6 +80,10 @@ class Simple(Cell):
     def step(self, state: jax.Array, u: jax.Array) -> tuple[jax.Array, jax.Array]:
         h = activation(self.f)(u + state @ self.R)
         return h, h
+
+    def operators(self) -> list[list[Operator]] | None:
+        W, R, b = self.W[None], self.R[None], self.b[None]
+        return [[Operator("rnn", W, R, b, jnp.zeros_like(b), f=self.f)]]
 
 
 class Leaky(Simple):

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..errors import BadInput
 from ..symbolic import recall, store
 from ..symbolic.hopfield import RECALLED
 from ..tasks.synthetic.xor import Xor
@@ -77,7 +78,7 @@ def half(curve: list[float]) -> float:
     """The load at which a curve first falls below one half."""
     after = int(np.argmax(np.array(curve) < 0.5))
     if after == 0:
-        raise ValueError("recall must begin above one half, and fall below it")
+        raise BadInput("recall must begin above one half, and fall below it")
     at = slice(after - 1, after + 1)
     return float(np.interp(-0.5, -np.array(curve[at]), LOADS[at]))
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import jax
 
+from ..errors import BadInput
+
 SOURCES = {
     "Galvan (2015)": "G. Galvan, On recurrent neural networks, August; and its draft of March",
     "Delgado del Cerro (2021)": "Traditional and LSTM recurrent neural networks: a theoretical and "
@@ -95,7 +97,7 @@ class Claim:
         _check_verdict(self.expected)
         known, other = self.expected, self.falsehood.verdict
         if other == known or (known == "false" and other != "holds"):
-            raise ValueError(
+            raise BadInput(
                 f"the falsehood of {self.name} must change the verdict, and one of a false "
                 f"statement to 'holds'; got {other!r} instead of {known!r}"
             )
@@ -159,4 +161,4 @@ class Result:
 
 def _check_verdict(verdict: str) -> None:
     if verdict not in ("holds", "false") and not verdict.startswith("holds when "):
-        raise ValueError(f"a verdict must be 'holds', 'false' or 'holds when …', got {verdict!r}")
+        raise BadInput(f"a verdict must be 'holds', 'false' or 'holds when …', got {verdict!r}")

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import BadInput
 from ..lens import largest_singular_value, spectral_radius, toy_contribution
 from .claim import Falsehood, Finding, Theme
 from .tools import Nets, tanh_nets
@@ -173,7 +174,7 @@ def eigenvalue_equals_singular_value(matrix: Any = MATRIX) -> Finding:
     values, vectors = np.linalg.eig(matrix)
     rebuilt = vectors @ np.diag(values) @ np.linalg.inv(vectors)
     if not np.allclose(rebuilt, matrix):
-        raise ValueError("the matrix must be diagonalisable")
+        raise BadInput("the matrix must be diagonalisable")
     largest, singular = float(spectral_radius(matrix)), float(largest_singular_value(matrix))
     rows = "; ".join(" ".join(f"{x:g}" for x in row) for row in matrix)
     return Finding(

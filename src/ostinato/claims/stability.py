@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import BadInput
 from ..lens import spectral_radius
 from .claim import Falsehood, Finding, Theme
 from .tools import apply, derivative, gap
@@ -71,7 +72,7 @@ def spectral_radius_is_sufficient(weights: Any = NILPOTENT, steps: int = 1000) -
     R = np.asarray(weights)
     radius = spectral_radius(R)
     if radius >= 1:
-        raise ValueError("the spectral radius must be below one to test its sufficiency")
+        raise BadInput("the spectral radius must be below one to test its sufficiency")
     small, large = np.array([0.4, 0.1]), np.array([8.0, 2.0])
     path = [(small, large)]
     for _ in range(steps):

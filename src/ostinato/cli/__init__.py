@@ -61,7 +61,10 @@ def main() -> None:
             arguments = [word for word in arguments[:end] if word != OFF] + arguments[end:]
         elif not HELP & {*arguments[:end]}:
             keep_compiled()
-        sys.exit(_run(arguments, as_json))
+        code = _run(arguments, as_json)
+        if (processes := sys.modules.get("ostinato.runs.loop.processes")) is not None:
+            processes.leave(code)
+        sys.exit(code)
 
 
 def _run(arguments: list[str], as_json: bool) -> int:
@@ -69,6 +72,8 @@ def _run(arguments: list[str], as_json: bool) -> int:
     flags = os.environ.get("XLA_FLAGS", "")
     if "xla_gpu_deterministic_ops" not in flags:
         os.environ["XLA_FLAGS"] = f"{flags} --xla_gpu_deterministic_ops=true".strip()
+    if "--distributed" in arguments:  # what JAX says of a process that is gone becomes one line
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "4")
     present = mend_streams()
     warnings.showwarning = show_warning
     try:

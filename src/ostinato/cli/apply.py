@@ -5,18 +5,17 @@ run of translation translates, a run of tagging tags, and a task of one's own do
 does. A verb per task would be the same options several times.
 """
 
-import io
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 from typer import Argument, Option
 
 from ..errors import BadInput
 from ..files import write_whole
 from ..runs import open_run
-from ..tasks.task import Picture
+from ..tasks.pictures import Picture
 from .arguments import RunFolder, check_new_file, check_new_folder, path
 from .output import print_json, writing
 from .progress import progress
@@ -61,13 +60,25 @@ def apply(
             show_default="the run's horizon",
         ),
     ] = None,
+    future: Annotated[
+        Path | None,
+        Option(
+            help="forecasts: a table of the rows after the last one, with what is known ahead",
+            parser=path,
+        ),
+    ] = None,
     pictures: Annotated[
         Path | None,
         Option(help="a new folder for pictures of where the network looked", parser=path),
     ] = None,
     save: Annotated[
         Path | None,
-        Option(help="a new .npy file for the frames that a run on clips draws", parser=path),
+        Option(
+            "--save",
+            "--out",
+            help="a new file: .npy for the frames that a run on clips draws, .wav for a sound",
+            parser=path,
+        ),
     ] = None,
     as_json: Annotated[
         bool, Option("--json", help="print a JSON document per input, one per line")
@@ -80,7 +91,7 @@ def apply(
     line, with `;` in place of its newlines, and prints their outputs; a tagging run reads and
     prints CoNLL-U; a run on a series reads a table and prints what comes after its last row; a run
     on pictures or clips reads an .npz or .npy file and prints a caption for each, or the frames
-    that come next.
+    that come next; a run on an audio effect reads a WAV file and saves another.
 
     Examples:
         ostinato apply runs/translate-gru-1 sentences.en
@@ -88,8 +99,10 @@ def apply(
         ostinato apply runs/translate-gru-1 sentences.en --targets candidates.de --json
         ostinato apply runs/translate-gru-1 sentences.en --rescore moses.nbest --weight 0.3
         ostinato apply runs/series-gru-1 sunspots.csv --steps 11
+        ostinato apply runs/series-gru-1 sales.csv --future prices.csv
         ostinato apply runs/caption-gru-1 pictures.npz
         ostinato apply runs/video-lstm-1 clips.npy --steps 20 --save next.npy
+        ostinato apply runs/audio-lstm-1 dry.wav --out wet.wav
     """
     every: dict[str, Any] = {
         "beam": beam,
@@ -101,6 +114,7 @@ def apply(
         "rescore": rescore,
         "weight": weight,
         "steps": steps,
+        "future": future,
     }
     asked = {name: value for name, value in every.items() if value is not None}
     if pictures is not None:
@@ -108,25 +122,22 @@ def apply(
         asked["pictures"] = True
     if save is not None:
         check_new_file(save, "--save", file)
-        if save.suffix != ".npy":
-            raise BadInput(f"--save must be an .npy file, got {save}")
         asked["save"] = True
     trained = open_run(run)
+    kind = trained.config.task.kind
+    if save is not None and save.suffix != (suffix := kind.answering().save_as) and suffix:
+        raise BadInput(f"--save must be an {suffix} file, got {save}")
     typed = (file is None or str(file) == "-") and sys.stdin is not None and sys.stdin.isatty()
     with trained.precision(), progress(quiet=as_json or typed) as report:
         report(0, None, "reading the network and the input")
-        drawn: list[np.ndarray] = []
-        for number, answer in enumerate(trained.answers(file, asked, report), 1):
-            if pictures is not None and "picture" in answer:
-                _draw(answer["picture"], pictures, number)
-            if save is not None:
-                drawn.append(np.array(answer["frames"], np.uint8))
-                continue
+        answers = _noted(trained.answers(file, asked, report), pictures, quiet=as_json)
+        if save is not None:
+            content, words = kind.saved(answers)
+            write_whole(save, content)
+        for answer in answers:
             if as_json:
                 print_json(answer)
                 continue
-            for note in answer.get("notes", ()):
-                print(f"data: {note}", file=sys.stderr)
             with writing():
                 if (n_best or 1) == 1 or "answers" not in answer:
                     print(answer["text"], flush=True)
@@ -135,10 +146,20 @@ def apply(
                     print(f"{one['score']:.4f}\t{one['text']}", flush=True)
                 print(flush=True)
     if save is not None:
-        array = io.BytesIO()
-        np.save(array, np.stack(drawn))
-        write_whole(save, array.getvalue())
-        print(f"saved in {save}: {len(drawn)} clips of {len(drawn[0])} frames")
+        print(f"saved in {save}: {words}")
+
+
+def _noted(
+    answers: Iterable[dict[str, Any]], pictures: Path | None, quiet: bool
+) -> Iterator[dict[str, Any]]:
+    """The answers, whose pictures are drawn and whose notes are said."""
+    for number, answer in enumerate(answers, 1):
+        if pictures is not None and "picture" in answer:
+            _draw(answer["picture"], pictures, number)
+        if not quiet:
+            for note in answer.get("notes", ()):
+                print(f"data: {note}", file=sys.stderr)
+        yield answer
 
 
 def _draw(picture: dict[str, Any], folder: Path, number: int) -> None:

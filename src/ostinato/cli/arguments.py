@@ -2,11 +2,15 @@
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import BadInput
+from .help import TOGETHER
+
+if TYPE_CHECKING:
+    from ..runs.loop.devices import Devices
 
 MAX_SEED = 2**32 - 1
 
@@ -107,5 +111,47 @@ def changes(given: list[str]) -> dict[str, Any]:
     return settings
 
 
+def shared(
+    devices: int | None,
+    distributed: bool,
+    coordinator: str | None,
+    processes: int | None,
+    process: int | None,
+) -> "Devices":
+    """The devices that share the work of a verb, after the processes have been joined."""
+    from ..runs.loop.joining import join_processes  # late, because they import JAX
+    from ..runs.loop.processes import shared_devices
+
+    check_together(distributed, coordinator, processes, process)
+    if distributed:
+        if devices is not None:
+            raise BadInput("all devices of all processes share the work; leave out --devices")
+        join_processes(coordinator, processes, process)
+    return shared_devices(1 if devices is None else devices)
+
+
+def check_together(distributed: bool, *place: Any) -> None:
+    """Refuse to say where processes are if they are not to work together."""
+    if not distributed and any(x is not None for x in place):
+        raise BadInput("--coordinator, --processes and --process need --distributed")
+
+
 Json = Annotated[bool, typer.Option("--json", help="print one JSON document")]
+Ray = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="train on a Ray cluster: HOST:PORT, auto for that of this machine, local to start one",
+        show_default=False,
+    ),
+]
 RunFolder = Annotated[Path, typer.Argument(help="the run folder", parser=path)]
+
+# Of verbs whose work several devices or processes share; see `shared`.
+DeviceCount = Annotated[
+    int | None, typer.Option("--devices", help="devices that share each batch", show_default="1")
+]
+Distributed = Annotated[bool, typer.Option("--distributed", help=TOGETHER["distributed"])]
+Coordinator = Annotated[str | None, typer.Option(help=TOGETHER["coordinator"])]
+Processes = Annotated[int | None, typer.Option(help=TOGETHER["processes"])]
+Process = Annotated[int | None, typer.Option(help=TOGETHER["process"])]

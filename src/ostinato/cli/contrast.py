@@ -14,12 +14,11 @@ from ..contrast import contrast as run_contrast
 from ..contrast.result import Result
 from ..contrast.run import run_name, spec_of
 from ..contrast.spec import BUDGET, CELLS, SEEDS, STEPS, TRIALS
-from ..contrast.training import train_here
 from ..contrast.write import PAGE, comparisons_table, entries_table
 from ..errors import BadInput
 from ..files import next_folder
 from ..runs.loop.signals import Interrupted
-from .arguments import Json, changes, check_new_folder, names_of, path
+from .arguments import Json, Ray, changes, check_new_folder, names_of, path
 from .output import answer, show_table, writing
 from .progress import progress
 
@@ -70,10 +69,7 @@ def contrast(
         Option(help="folder for the runs and the result", show_default="next free", parser=path),
     ] = None,
     resume: Annotated[bool, Option("--resume", help="continue the contrast in --out")] = False,
-    ray: Annotated[
-        str | None,
-        Option(help="train on a Ray cluster: its address, auto for this one, local to start one"),
-    ] = None,
+    ray: Ray = None,
     as_json: Json = False,
 ) -> None:
     """Compare cells, wirings, learners and tasks fairly, and test the differences.
@@ -116,17 +112,10 @@ def contrast(
         out = next_folder(f"{FOLDER}/")
     else:
         check_new_folder(out, "--out")
-    train: Any = train_here
-    if ray is not None:
-        from ..contrast.training import on_ray
-
-        train = on_ray(None if ray == "local" else ray)
     try:
         with progress(quiet=as_json) as report:
             hear = _Results(report.note)
-            result = run_contrast(
-                spec, out, resume=resume, train=train, listener=hear, report=report
-            )
+            result = run_contrast(spec, out, resume=resume, ray=ray, listener=hear, report=report)
     except Interrupted as stopped:
         if not as_json:
             with writing():

@@ -1,5 +1,6 @@
-"""`ostinato data`: list, download and locate data sets, and make tables to try things with."""
+"""`ostinato data`: list, download and locate data sets, and make files to try things with."""
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -8,7 +9,8 @@ from typing import Annotated
 import typer
 
 from ..data.datasets import DATASETS, File, get, locate, missing, named
-from ..data.generated.stores import store_table
+from ..data.generated.effects import effect_files
+from ..data.generated.stores import sales_table, store_table
 from ..errors import BadInput
 from ..files import cache_folder, write_whole
 from ..progress import Report
@@ -16,7 +18,12 @@ from .output import print_json, writing
 from .progress import progress
 
 app = typer.Typer(no_args_is_help=True, help="List, download, locate and make data sets.")
-MADE = {"stores": store_table}  # tables by name, each with a function that gives it as CSV
+# What can be made, by name: a function that gives the content of each file by the end of its name.
+MADE: dict[str, Callable[[], dict[str, bytes]]] = {
+    "stores": lambda: {".csv": store_table().encode()},
+    "sales": lambda: {".csv": sales_table().encode()},
+    "effect": effect_files,
+}
 
 Name = Annotated[str, typer.Argument(help=f"one of {', '.join(DATASETS)}")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
@@ -70,19 +77,36 @@ def make_(
     to: Annotated[str, typer.Option(help="The file to write.", show_default="NAME.csv")] = "",
     as_json: Json = False,
 ) -> None:
-    """Make a table to try things with: stores, the daily sales of three stores."""
+    """Make files to try things with.
+
+    stores: a table of the daily sales of three stores. sales: a plain one of a single store.
+    effect: a sound before and after an overdrive, effect-dry.wav and effect-wet.wav; --to is then
+    their name without the end.
+    """
     if name not in MADE:
         raise BadInput(f"there is no table {name!r:.60} to make; there are {', '.join(MADE)}")
-    path, content = Path(to or f"{name}.csv"), MADE[name]().encode()
-    if path.is_dir():
-        raise BadInput(f"{path} is a folder; name a file with --to")
-    if path.exists() and path.read_bytes() != content:
-        raise BadInput(f"{path} is there already, with other content; name another file with --to")
-    write_whole(path, content)
+    contents = MADE[name]()
+    alone = len(contents) == 1 and to
+    made = {Path(to if alone else (to or name) + end): x for end, x in contents.items()}
+    for path, content in made.items():
+        if path.is_dir():
+            raise BadInput(f"{path} is a folder; name a file with --to")
+        if os.path.lexists(path) and not path.is_file():
+            raise BadInput(f"{path} is no plain file; name another one with --to")
+        if path.exists() and path.read_bytes() != content:
+            raise BadInput(
+                f"{path} is there already, with other content; name another file with --to"
+            )
+    for path, content in made.items():
+        write_whole(path, content)
     if as_json:
-        return print_json({"name": name, "path": str(path), "bytes": len(content)}, indent=2)
+        rows = [
+            {"name": name, "path": str(path), "bytes": len(content)}
+            for path, content in made.items()
+        ]
+        return print_json(rows[0] if len(rows) == 1 else rows, indent=2)
     with writing():
-        print(path)
+        print("\n".join(map(str, made)))
 
 
 def _about(name: str) -> dict:

@@ -14,12 +14,26 @@ from ..errors import BadInput
 from ..progress import Report, each
 from ..runs import Run, open_run
 from ..runs.analysis import evaluation
+from ..runs.loop.devices import Devices
+from ..runs.loop.processes import all_or_none, facts
+from ..runs.loop.processes import index as process_index
 from ..tasks import Task
 from ..tasks.confusion import Confusion, confusion
 from ..tasks.metrics import perplexity
 from ..tasks.series.backtest import backtest as run_backtest
 from ..tasks.series.hindcasts import hindcasts
-from .arguments import Json, RunFolder, check_seed, path
+from .arguments import (
+    Coordinator,
+    DeviceCount,
+    Distributed,
+    Json,
+    Process,
+    Processes,
+    RunFolder,
+    check_seed,
+    path,
+    shared,
+)
 from .output import answer
 from .progress import progress
 
@@ -72,6 +86,11 @@ def evaluate(
         str | None,
         Option(help="with --backtest: ets, theta or both, ets,theta", show_default="none"),
     ] = None,
+    devices: DeviceCount = None,
+    distributed: Distributed = False,
+    coordinator: Coordinator = None,
+    processes: Processes = None,
+    process: Process = None,
     as_json: Json = False,
 ) -> None:
     """Measure a trained network: bits per character, perplexity, spelling, or its task's metrics.
@@ -111,8 +130,9 @@ def evaluate(
     count = (SAMPLES if texts is None else CHARACTERS) if samples is None else samples
     if count * many > MAX_SAMPLES:
         raise BadInput(f"--samples times --texts must be at most {MAX_SAMPLES}, got {count * many}")
-    trained = open_run(run)
-    with trained.precision(), progress(quiet=as_json) as report:
+    together = shared(devices, distributed, coordinator, processes, process)
+    trained, first = open_run(run), process_index() == 0
+    with trained.precision(), progress(quiet=as_json or not first) as report:
         if trained.vocabulary is None:
             textual = {"--dynamic": dynamic, "--words": words, "--samples": samples}
             textual |= {"--texts": texts}
@@ -125,11 +145,13 @@ def evaluate(
             check_file(words, "list of words")
         where = part or ("valid" if backtest is None else "test")
         report(0, None, "reading the data and the network")
-        task = trained.task() if file is None else trained.task_on(file)
-        step, network = trained.saved()
+        with all_or_none() as alike:
+            task = trained.task() if file is None else trained.task_on(file)
+            step, network = trained.saved()
+            alike |= facts(where, task, network, trained=True)
         result: dict[str, Any] = {"run": str(run), "step": step}
         result["on"] = where if file is None else str(file)
-        result |= _measured(trained, network, task, where, report, own=file is None)
+        result |= _measured(trained, network, task, where, report, together, own=file is None)
         result |= _forecasts(network, task, where, backtest, yardsticks, report)
         if dynamic:
             result["dynamic"] = _dynamic(network, task, where, rate, report)
@@ -138,18 +160,26 @@ def evaluate(
             result |= evaluation.spelling(
                 network, trained.vocabulary, known, count, seed, report, texts=many
             )
-    answer(result, lambda: _show(result), as_json)
+    if first:
+        answer(result, lambda: _show(result), as_json)
 
 
 def _measured(
-    run: Run, network: Model, task: Task, part: str, report: Report, *, own: bool
+    run: Run,
+    network: Model,
+    task: Task,
+    part: str,
+    report: Report,
+    devices: Devices,
+    *,
+    own: bool,
 ) -> dict:
     """All metrics of the task on one part of its data."""
     predicted = [
         int(np.count_nonzero(batch.counted))
         for batch in each(task.evaluated(part), report, f"reading the {part} part")
     ]
-    values = evaluation.all_metrics(run, network, task, part, report, len(predicted))
+    values = evaluation.all_metrics(run, network, task, part, report, len(predicted), devices)
     value = values.pop(task.metric.name)
     found = confusion(network, task, part)
     return {
@@ -256,8 +286,9 @@ def _show(result: dict) -> None:
         if len(forecasts["by_series"]) > 1:
             lines += _table("series, the worst first", _worst_first(forecasts["by_series"]))
     if then := result.get("backtest"):
-        origins = {_place(one): one["metrics"] for one in then["origins"]}
-        lines += _table(f"forecast from step, {then['note']}", origins)
+        origins = {origin_in_words(one): one["metrics"] for one in then["origins"]}
+        when = "dates" if "times" in then["origins"][0] else "steps"
+        lines += _table(f"forecasts from these {when}; {then['note']}", origins)
         lines += _table("all origins", {"this run": then["overall"], **then["yardsticks"]})
         if then["left_out"]:
             few = ", ".join(then["left_out"][:ROWS])
@@ -278,8 +309,9 @@ def _table(title: str, rows: dict[str, dict]) -> list[str]:
     heads = [*dict.fromkeys(head for metrics in short.values() for head in metrics)]
     heads = [head for head in heads if any(x.get(head) is not None for x in short.values())]
     places = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), ROWS)).astype(int))
-    body = [[row, *(_short(x.get(head)) for head in heads)] for row, x in short.items()]
-    cells = [["", *heads], *(body[n] for n in places)]
+    columns = [numbers_alike([x.get(head) for x in short.values()]) for head in heads]
+    body = [*zip(short, *columns, strict=True)]
+    cells = [("", *heads), *(body[n] for n in places)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     more = "" if len(rows) <= ROWS else f" ({len(places)} of {len(rows)}; --json has all)"
     lines = [f"{title}{more}:"]
@@ -296,8 +328,12 @@ def _head(metric: str) -> str:
     return metric.removesuffix(" interval")
 
 
-def _short(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4g}"
+def numbers_alike(values: list[float | None]) -> list[str]:
+    """The numbers of a column with as many decimals each, unless small ones would be lost."""
+    sizes = [abs(x) for x in values if x]
+    decimals = max(0, 3 - math.floor(math.log10(max(sizes)))) if sizes else 0
+    form = f".{decimals}f" if sizes and min(sizes) * 10**decimals >= 10 else ".4g"
+    return ["–" if x is None else f"{x:{form}}" for x in values]
 
 
 def _worst_first(series: dict[str, dict]) -> dict[str, dict]:
@@ -310,7 +346,14 @@ def _worst_first(series: dict[str, dict]) -> dict[str, dict]:
     return dict(sorted(series.items(), key=badness, reverse=True))
 
 
-def _place(origin: dict) -> str:
-    """Where the forecasts of an origin begin: the first step, or the range over all series."""
-    first, last = min(origin["first"]), max(origin["first"])
-    return f"{first:,}" if first == last else f"{first:,} to {last:,}"
+def origin_in_words(origin: dict) -> str:
+    """When the forecasts of an origin begin: the first time or step, or the range over all series.
+
+    Of dates in one year the second is without it.
+    """
+    if "times" not in origin:
+        first, last = min(origin["first"]), max(origin["first"])
+        return f"{first:,}" if first == last else f"{first:,} to {last:,}"
+    begin, end = min(origin["times"]), max(origin["times"])
+    year = begin[:5]
+    return begin if begin == end else f"{begin} to {end.removeprefix(year)}"

@@ -14,7 +14,7 @@ from ..evolve.ancestry import read_ancestry
 from ..evolve.search import BEST, TASKS, read_plan
 from ..files import next_folder
 from ..report.evolution_page import write_evolution
-from .arguments import check_new_folder, check_seed, path
+from .arguments import Ray, check_new_folder, check_seed, path
 from .output import answer
 from .progress import progress
 
@@ -68,6 +68,7 @@ def evolve(
         Option(help="where to keep the search", show_default="the next runs/evolve-N", parser=path),
     ] = None,
     resume: Annotated[bool, Option("--resume", help="continue the search of --folder")] = (False),
+    ray: Ray = None,
     as_json: Annotated[
         bool, Option("--json", help="print one JSON document at the end and nothing else")
     ] = False,
@@ -95,6 +96,7 @@ def evolve(
             plan,
             folder,
             resume=resume,
+            ray=ray,
             listener=lambda entries: report(len(entries), plan.evaluations, _line(entries)),
         )
     best = best_of(entries)

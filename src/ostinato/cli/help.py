@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..errors import BadInput
-from ..names import nearest
+from ..names import did_you_mean
 from .compiled import OFF
 from .verbs import VERBS
 
@@ -36,6 +36,12 @@ OWN = {  # the options of `train` that are no settings
     "resume": "continue the run of --run",
     "tensorboard": "also write the metrics for TensorBoard",
     "json": "print one JSON document at the end and nothing else",
+}
+TOGETHER = {  # those that are about several processes
+    "distributed": "one of several processes that work together; all get the same options",
+    "coordinator": "where the first of them listens, HOST:PORT; a launcher that JAX knows tells it",
+    "processes": "how many there are, without such a launcher",
+    "process": "which one this is, from 0",
 }
 SECTIONS = "runs.config.sections"
 # The options that most people need: by panel, the modules whose sources have their help.
@@ -79,7 +85,7 @@ def help_for(arguments: list[str]) -> str | None:
     if topic is not None:
         return topic_page(topic)
     if any(word.partition("=")[0] in NAMING for word in before):
-        from .options import named_members  # late, because it imports JAX
+        from .named import named_members  # late, because it imports JAX
 
         if names := named_members(before):
             return members_page(names)
@@ -122,7 +128,7 @@ def train_page() -> str:
     panels[MORE] = [
         Row("--help task", "all tasks; also --help cell and --help learner"),
         Row("--help series", "the options of a task, a cell or a learner"),
-        Row("--help network", "those of every network; also --help training"),
+        Row("--help network", "those of every network; also --help training, processes"),
         Row("--help all", "everything"),
     ]
     words = [
@@ -147,13 +153,15 @@ def topic_page(topic: str) -> str:
         words = [_first_paragraph(SHARED[topic].__doc__)]
         panels = {topic.capitalize(): list(settings_rows(SHARED[topic]))}
         return page("ostinato train [OPTIONS]", words, panels)
+    if topic == "processes":
+        words = ["Train in several processes, on one machine or many, all with the same options."]
+        rows = [Row(f"--{name}", what) for name, what in TOGETHER.items()]
+        return page("ostinato train --distributed [OPTIONS]", words, {"Processes": rows})
     if ":" in topic:
         return members_page({_role_of(topic): topic})
-    known = [*REGISTRIES, "network", "training", ALL]
+    known = [*REGISTRIES, "network", "training", "processes", ALL]
     known += [name for members in REGISTRIES.values() for name in members]
-    near = nearest(topic, known)
-    hint = f"did you mean {near}?" if near else f"there are {', '.join(known)}"
-    raise BadInput(f"there is no help on {topic!r:.60}; {hint}")
+    raise BadInput(f"there is no help on {topic!r:.60}; {did_you_mean(topic, known)}")
 
 
 def list_page(role: str) -> str:

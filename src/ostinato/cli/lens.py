@@ -13,7 +13,20 @@ from ..report.measures import check_measures, measure
 from ..report.page import Section, Table
 from ..report.subject import subject
 from ..runs import examine, open_run
-from .arguments import Json, RunFolder, check_new_folder, names_of, path
+from ..runs.loop.processes import index as process_index
+from .arguments import (
+    Coordinator,
+    DeviceCount,
+    Distributed,
+    Json,
+    Process,
+    Processes,
+    RunFolder,
+    check_new_folder,
+    names_of,
+    path,
+    shared,
+)
 from .output import print_json, show_table, writing
 from .progress import progress
 
@@ -37,6 +50,11 @@ def lens(
             show_default="none",
         ),
     ] = None,
+    devices: DeviceCount = None,
+    distributed: Distributed = False,
+    coordinator: Coordinator = None,
+    processes: Processes = None,
+    process: Process = None,
     as_json: Json = False,
 ) -> None:
     """Say what looks wrong with a run, and write a report: report.html and each chart as PNG.
@@ -50,16 +68,19 @@ def lens(
     """
     names = names_of(measures, "--measure", ", such as fixed-points,lyapunov") or []
     check_measures(names)
-    opened = open_run(run)
+    shared(devices, distributed, coordinator, processes, process)
+    opened, first = open_run(run), process_index() == 0
     if out is not None:
         check_new_folder(out, "--out")
-    with progress(quiet=as_json) as report:
+    with progress(quiet=as_json or not first) as report:
         if data is not None:
             opened.task_on(data)  # so that an error in it is reported first
         measured = measure(subject(opened, data), names, report) if names else {}
         tables = [table for one in measured.values() for table in one.tables]
         charts = [section for one in measured.values() for section in one.charts]
-        findings = examine(opened, opened.task(), report=report)
+        findings = examine(opened, opened.task(), report=report, devices=devices or 1)
+        if not first:
+            return
         if not as_json:
             with writing():
                 _show(findings)

@@ -12,11 +12,11 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import BadInput
-from ..runs.config.config import parsed_toml
 from ..runs.config.members import REGISTRIES, find
 from ..runs.config.sections import ALIASES, ROLES, SHARED, USUAL, from_text
 from ..settings import Setting, read_numbers, settings_of
 from .help import FILE, described
+from .named import named_members
 
 ORDER = ("task", "network", "cell", "learner", "training")
 PANELS = {part: part.capitalize() for part in ORDER}
@@ -30,7 +30,10 @@ HELP = {
     ),
     "first": "with hf and saddle-free: a first-order learner that takes turns with it",
 }
-RESERVED = ("run", "resume", "tensorboard", "json", "as_json", "config", "help", "context")
+RESERVED = (
+    *("run", "resume", "tensorboard", "json", "as_json", "config", "help", "context"),
+    *("distributed", "coordinator", "processes", "process"),
+)
 
 
 def parameters(arguments: Iterable[str] = ()) -> list[inspect.Parameter]:
@@ -57,21 +60,6 @@ def _spelt(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def named_members(arguments: list[str]) -> dict[str, str]:
-    """The tasks, cells and learners that the command line or its TOML file names, by section."""
-    names: dict[str, str] = {}
-    if (file := _last(arguments, "--config")) is not None:
-        sections = parsed_toml(file)
-        for section in ROLES:
-            part = sections.get(section)
-            if isinstance(part, dict) and isinstance(part.get("name"), str):
-                names[section] = part["name"]
-    for section in ROLES:
-        if (given := _last(arguments, f"--{section}")) is not None:
-            names[section] = given
-    return names
-
-
 def _own_classes(arguments: list[str]) -> dict[str, tuple[str, Any]]:
     """The user's classes among the named members."""
     return {
@@ -79,19 +67,6 @@ def _own_classes(arguments: list[str]) -> dict[str, tuple[str, Any]]:
         for section, name in named_members(arguments).items()
         if ":" in name and name not in REGISTRIES[ROLES[section]]
     }
-
-
-def _last(arguments: list[str], option: str) -> str | None:
-    """The last value of an option on a command line that is not parsed yet."""
-    value = None
-    for place, word in enumerate(arguments):
-        if word == "--":
-            break
-        if word == option and place + 1 < len(arguments):
-            value = arguments[place + 1]
-        elif word.startswith(f"{option}="):
-            value = word.partition("=")[2]
-    return value
 
 
 def _add_role(options: dict[str, inspect.Parameter], role: str, own: list[tuple[str, Any]]) -> None:

@@ -12,9 +12,9 @@ from typer import Argument, Exit, Option
 
 from ..errors import BadInput
 from ..symbolic import Program, compile_program, load_program
+from ..symbolic.compiler import write_network_picture
 from ..symbolic.execution import ComparedState, Comparison, State, compare
 from ..symbolic.language import EXAMPLES, example_text
-from ..symbolic.picture import write_network_picture
 from .arguments import Json, check_new_file, path
 from .output import print_json, writing
 

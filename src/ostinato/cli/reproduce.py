@@ -16,7 +16,7 @@ from ..experiments import reproduce as repeat
 from ..experiments.page import table_of, verdict_of
 from ..runs.folder import is_run
 from ..runs.loop.signals import Interrupted
-from .arguments import Json, changes, check_new_folder, names_of, path
+from .arguments import Json, Ray, changes, check_new_folder, names_of, path
 from .output import answer, print_json, writing
 from .progress import progress
 
@@ -48,6 +48,7 @@ def reproduce(
     page: Annotated[
         bool, Option("--page", help="train nothing; write the page of the results in the folder")
     ] = False,
+    ray: Ray = None,
     as_json: Json = False,
 ) -> None:
     """Repeat a published experiment, and write a page with published numbers beside obtained ones.
@@ -61,7 +62,7 @@ def reproduce(
         ostinato reproduce krause-table --rows mrnn,mlstm --seeds 2 --minutes 6
     """
     if name is None:
-        given = [quick, rows, seeds != 1, minutes, corpus, settings, folder, page]
+        given = [quick, rows, seeds != 1, minutes, corpus, settings, folder, page, ray]
         if any(x not in (None, False) for x in given):
             raise BadInput("options need the name of an experiment; ostinato reproduce lists them")
         return _list(as_json)
@@ -78,7 +79,8 @@ def reproduce(
         try:
             with progress(quiet=as_json) as report:
                 hear = _Validations(chosen, report.note)
-                results = repeat(chosen, dataclasses.replace(job, listener=hear, report=report))
+                job = dataclasses.replace(job, listener=hear, report=report)
+                results = repeat(chosen, job, ray)
         except Interrupted as end:
             if as_json:
                 print_json({"experiment": name, "folder": str(where), "reason": "interrupted"})

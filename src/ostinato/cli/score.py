@@ -7,8 +7,8 @@ from typer import Argument, Option
 
 from ..data.lines import given_lines, in_columns, read_lines
 from ..errors import BadInput
-from ..tasks.scores import any_match, bleu, chrf, left_out_if_missing, meteor, read_synonyms
-from ..tasks.scores.bleu import TOKENIZERS
+from ..tasks.scores import any_match, bleu, chrf, meteor, read_synonyms
+from ..tasks.scores.bleu import TOKENIZERS, left_out_if_missing
 from .arguments import Json, path
 from .output import print_json, writing
 

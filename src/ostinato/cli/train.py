@@ -2,24 +2,33 @@
 
 import inspect
 import signal
+from collections import deque
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ..errors import BadInput, NeedsExtra
+from ..errors import BadInput, needing
 from ..files import next_folder, unlinked
-from ..runs import Config, open_run
+from ..runs import Config, join_processes, open_run
 from ..runs import train as run_training
 from ..runs.config.config import read_toml
-from .arguments import check_new_folder, path
+from ..runs.loop.processes import index as process_index
+from .arguments import check_new_folder, check_together, path
 from .display import display
-from .help import OWN
+from .help import OWN, TOGETHER
 from .options import keyword, parameters
 from .output import print_json
 
 RUNS = "runs"
+KINDS = {  # of the options of the command itself that take a value
+    "run": Path | None,
+    "config": Path | None,
+    "coordinator": str | None,
+    "processes": int | None,
+    "process": int | None,
+}
 
 
 def command(arguments: Iterable[str] = ()) -> Callable:
@@ -31,6 +40,10 @@ def command(arguments: Iterable[str] = ()) -> Callable:
         resume: bool,
         tensorboard: bool,
         as_json: bool,
+        distributed: bool,
+        coordinator: str | None,
+        processes: int | None,
+        process: int | None,
         **given: Any,
     ) -> None:
         """Train a network on a text, a table, labelled sequences, or a built-in task.
@@ -49,13 +62,16 @@ def command(arguments: Iterable[str] = ()) -> Callable:
             ostinato train --task adding --length 200 --units 128
             ostinato train --cell mine.py:MyCell --config settings.toml
             ostinato train --resume --run runs/text-mlstm-1
+            srun ostinato train book.txt --run runs/big --distributed
         """
+        place = coordinator, processes, process
+        check_together(distributed, *place)
         asked = {name: value for name, value in given.items() if value is not None}
         if "steps" in asked and "epochs" in asked:
             raise BadInput("give either --steps or --epochs, not both")
         if config is not None:
             asked = {**read_toml(config), **asked}
-        _train(asked, run, resume, tensorboard, as_json)
+        _train(asked, run, resume, tensorboard, as_json, place if distributed else None)
 
     options = parameters(arguments)
     names = {parameter.name for parameter in options}
@@ -66,8 +82,15 @@ def command(arguments: Iterable[str] = ()) -> Callable:
 
 
 def _train(
-    asked: dict[str, Any], run: Path | None, resume: bool, tensorboard: bool, as_json: bool
+    asked: dict[str, Any],
+    run: Path | None,
+    resume: bool,
+    tensorboard: bool,
+    as_json: bool,
+    place: tuple[str | None, int | None, int | None] | None,
 ) -> None:
+    if place is not None:
+        join_processes(*place)
     if resume:
         if run is None:
             raise BadInput("--resume needs --run, the folder of the run to continue")
@@ -76,9 +99,10 @@ def _train(
         config = Config(**asked)
         check_new_folder(run or Path(RUNS), "--run")
         run = run or next_folder(f"{RUNS}/{config.task}-{config.cell}-")
-    with display(run, quiet=as_json) as show:
-        listeners = [show]
-        if tensorboard:
+    first, events = process_index() == 0, deque[dict](maxlen=1)
+    with display(run, quiet=as_json or not first) as show:
+        listeners = [show, events.append]
+        if tensorboard and first:
             listeners.append(tensorboard_writer(unlinked(run, run / "tensorboard")))
 
         def hear(event: dict) -> None:
@@ -86,8 +110,8 @@ def _train(
                 listener(event)
 
         done = run_training(config, run, resume=resume, listener=hear)
-    end = next(e for e in reversed(done.events()) if e["kind"] == "end")
-    if as_json:
+    end = events[-1]
+    if as_json and first:
         print_json({"run": str(done.path), **end})
     if end["reason"] == "interrupted":
         raise typer.Exit(128 + end.get("signal", signal.SIGINT))
@@ -96,9 +120,9 @@ def _train(
 def _own_parameters() -> list[inspect.Parameter]:
     """The options of the command itself."""
     options = []
-    for name, words in OWN.items():
-        kind: Any = Path | None if name in ("run", "config") else bool
-        parser = None if kind is bool else path
+    for name, words in (OWN | TOGETHER).items():
+        kind: Any = KINDS.get(name, bool)
+        parser = path if kind == Path | None else None
         option = typer.Option(f"--{name}", help=words, parser=parser)
         default = False if kind is bool else None
         options.append(
@@ -116,10 +140,8 @@ def tensorboard_writer(folder: str | Path) -> Callable[[dict], None]:
         >>> [path.name.split(".")[0] for path in (run.path / "tensorboard").iterdir()]
         ['events']
     """
-    try:
+    with needing("--tensorboard", "tensorboardX", "tensorboard"):
         from tensorboardX import SummaryWriter
-    except ImportError:
-        raise NeedsExtra("--tensorboard", "tensorboardX", "tensorboard") from None
     writer = None  # created at the first event, when the run folder exists
 
     def hear(event: dict) -> None:

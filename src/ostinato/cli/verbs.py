@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ..errors import BadInput
-from ..names import nearest
+from ..names import did_you_mean
 
 if TYPE_CHECKING:
     import typer
@@ -19,12 +19,14 @@ VERBS = (
     "score",
     "vectors",
     "export",
+    "serve",
     "lens",
     "inside",
     "runs",
     "compare",
     "studio",
     "allow",
+    "plan",
     "contrast",
     "reproduce",
     "evolve",
@@ -84,7 +86,5 @@ def asked_for(arguments: list[str]) -> Iterable[str]:
     """The verb of a command line, or all verbs if it names none; a misspelt one is refused."""
     first = next((word for word in arguments if not word.startswith("-")), None)
     if first is not None and first not in VERBS:
-        near = nearest(first, VERBS)
-        hint = f"did you mean {near}?" if near else f"there are {', '.join(VERBS)}"
-        raise BadInput(f"there is no verb {first!r:.60}; {hint}")
+        raise BadInput(f"there is no verb {first!r:.60}; {did_you_mean(first, VERBS)}")
     return VERBS if first is None else (first,)

@@ -12,12 +12,12 @@ from pathlib import Path
 from ..errors import BadInput
 from ..files import is_unused, locked, read_json, unlinked, write_whole
 from ..progress import Report, silent
-from ..runs.many import is_over
+from ..runs.many import connected, is_over
 from ..runs.many.many import HowFar
 from .entries import Entry, entries_of
 from .result import Result, result_of
 from .spec import Source, Spec
-from .training import Job, Listener, Trainer, train_here
+from .training import Job, Listener, train_here, train_on
 from .tuning import count_trials, tune
 from .write import write_result
 
@@ -30,7 +30,7 @@ def contrast(
     folder: str | Path,
     *,
     resume: bool = False,
-    train: Trainer = train_here,
+    ray: str | None = None,
     listener: Listener | None = None,
     report: Report = silent,
 ) -> Result:
@@ -40,7 +40,8 @@ def contrast(
         spec: what is contrasted.
         folder: new or empty, or with `resume` that of an interrupted contrast.
         resume: continue; what was trained is not trained again.
-        train: where the runs are trained: in this process, or `training.on_ray(address)`.
+        ray: the address of a Ray cluster that trains the runs, see `runs.many.connected`; they are
+            trained in this process without one.
         listener: called with the folder of a run and each of its events.
         report: hears how far all runs are together.
 
@@ -66,8 +67,7 @@ def contrast(
     else:
         check_free(folder)
     entries = entries_of(spec)
-    folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder):
+    with connected(ray, folder) as cluster, locked(folder):
         if not (folder / SPEC).exists():
             write_whole(folder / SPEC, json.dumps(spec.as_json(), indent=1).encode())
         trials = sum(count_trials(entry, spec.trials) for entry in entries)
@@ -78,6 +78,8 @@ def contrast(
             runs.hear(run_name(run), event)
             if listener is not None:
                 listener(run, event)
+
+        train = train_here if cluster is None else train_on(cluster)
 
         def train_all(jobs: list[Job]) -> None:
             for run in (run for job in jobs for run in job.folders if is_over(run)):

@@ -47,6 +47,7 @@ AXES: dict[str, str | None] = {
     "learners": "learner",
 }
 BUDGET, STEPS, SEEDS, TRIALS = 30_000, 400, 2, 4
+MAX_COUNT = 1000  # of trials, and of seeds
 CELLS = ("lstm", "gru", "mlstm", "simple")
 Variants = dict[str, dict[str, Any]]
 # What a line of a TOML file may begin with.
@@ -124,7 +125,7 @@ class Spec:
             if sized:
                 raise source.error("give either units or a budget, not both", "budget")
         trials = given.get("trials", TRIALS)
-        _check_count("trials", trials, 0, source)
+        _check_count("trials", trials, 0, source, MAX_COUNT)
         seeds = _seeds(given.get("seeds", SEEDS), source)
         test = given.get("test")
         if test is not None and not isinstance(test, bool):
@@ -227,17 +228,17 @@ def _section(given: Any, where: str, source: Source) -> dict[str, Any]:
     return dict(given)
 
 
-def _check_count(name: str, value: Any, least: int, source: Source) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise source.error(f"{name} is a whole number from {least} on, got {shown(value)}", name)
+def _check_count(name: str, value: Any, min: int, source: Source, max: int | None = None) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < min:
+        raise source.error(f"{name} is a whole number from {min} on, got {shown(value)}", name)
+    if max is not None and value > max:
+        raise source.error(f"{name} is at most {max}, got {shown(value)}", name)
 
 
 def _seeds(given: Any, source: Source) -> tuple[int, ...]:
     """The seeds, from their number or a list; 0 is the seed of the tuning."""
     if isinstance(given, int) and not isinstance(given, bool):
-        _check_count("seeds", given, 1, source)
-        if given > 1000:
-            raise source.error(f"seeds is at most 1000, got {shown(given)}", "seeds")
+        _check_count("seeds", given, 1, source, MAX_COUNT)
         return tuple(range(1, given + 1))
     if not isinstance(given, list | tuple) or not given:
         raise source.error(f"seeds is a number or a list of seeds, got {shown(given)}", "seeds")

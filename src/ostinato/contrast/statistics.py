@@ -188,7 +188,7 @@ def power(effect: float, seeds: int, comparisons: int = 1, level: float = LEVEL)
     return float(np.mean(above))
 
 
-def smallest_effect(seeds: int, comparisons: int = 1, wanted: float = 0.8) -> float:
+def smallest_effect(seeds: int, comparisons: int = 1) -> float:
     """The smallest difference that is found with a probability of 80 %.
 
     In standard deviations of the differences; see `power`.
@@ -197,7 +197,7 @@ def smallest_effect(seeds: int, comparisons: int = 1, wanted: float = 0.8) -> fl
         >>> round(smallest_effect(5), 2), round(smallest_effect(10), 2)
         (1.68, 1.0)
     """
-    return float(brentq(lambda effect: power(effect, seeds, comparisons) - wanted, 1e-3, 1e4))
+    return float(brentq(lambda effect: power(effect, seeds, comparisons) - 0.8, 1e-3, 1e4))
 
 
 def _differences(one: Sequence[float], other: Sequence[float]) -> np.ndarray:

@@ -1,21 +1,16 @@
 """Train the runs of a contrast: what is finished stays, what was interrupted continues.
 
-They are trained in this process (`train_here`) or on a Ray cluster (`on_ray`). There a job, the
-runs of one entry, is one Ray task. All machines must see the contrast's folder under the same path:
-the run folders are the only store. If a worker is lost, Ray starts its task again on another one,
-where finished runs are only opened and the others continue from their checkpoints. So the result is
-the same as in one process.
+They are trained in this process (`train_here`) or on a cluster (`train_on`).
 """
 
 import json
 import math
-import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ..errors import BadInput, NeedsExtra
+from ..errors import BadInput
 from ..progress import Report
 from ..runs import Config
 from ..runs.config.config import flattened
@@ -23,6 +18,7 @@ from ..runs.folder.events import Divergence, Valid, of_form, opening, opens
 from ..runs.folder.log import read_events
 from ..runs.loop.signals import Interrupted
 from ..runs.many import is_over, train_many
+from ..runs.many.cluster import Call, Cluster
 from .measures import measure_all, measuring
 
 Listener = Callable[[Path, dict], None]
@@ -115,72 +111,32 @@ def outcome_of(folder: Path) -> Outcome:
     return Outcome(sign * min(costs), diverged, math.inf if diverged else min(costs))
 
 
-RETRIES = 5  # of a job whose Ray worker was lost
-
-
-def on_ray(address: str | None = None) -> Trainer:
-    """A trainer that spreads jobs over a Ray cluster.
-
-    Args:
-        address: of the cluster; `"auto"` for the one that this machine belongs to, and `None` to
-            start one on this machine, which ends with the process.
-    """
-    try:
-        import ray
-    except ImportError:
-        raise NeedsExtra("--ray", "ray", "cluster") from None
-    if not ray.is_initialized():
-        try:
-            ray.init(address=address, log_to_driver=False, include_dashboard=False)
-        except (ConnectionError, ValueError, RuntimeError, TimeoutError) as error:
-            words = str(error).strip().splitlines()[0] if str(error).strip() else ""
-            raise BadInput(f"there is no Ray cluster at {address}: {words}") from None
-    gpus = 1 if ray.cluster_resources().get("GPU") else 0
-    remote: Any = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(_train_job)
+def train_on(cluster: Cluster) -> Trainer:
+    """A trainer that spreads the runs over a cluster."""
 
     def train(jobs: list[Job], listener: Listener, report: Report) -> None:
-        done = {folder for job in jobs for folder in job.folders if is_over(folder)}
-        here = Path.cwd()
-        running = {
-            remote.remote(
-                [str(config) for config in job.configs],
-                [str(here / folder) for folder in job.folders],
-                job.measure,
-            ): job
-            for job in jobs
-        }
-        while running:
-            (first,), _ = ray.wait(list(running), num_returns=1)
-            job = running.pop(first)
-            try:
-                ray.get(first)
-            except ray.exceptions.RayTaskError as error:
-                raise error.cause from None
-            except ray.exceptions.RayError as error:
-                raise BadInput(
-                    f"the Ray workers of {job.folders[0].parent} were lost {RETRIES + 1} times; "
-                    f"what they finished is kept, continue with --resume ({type(error).__name__})"
-                ) from None
-            _report_ends([folder for folder in job.folders if folder not in done], listener)
+        for job in jobs:
+            for runs in cluster.split([*zip(job.configs, job.folders, strict=True)]):
+                folders = [folder for _, folder in runs]
+                given = [str(config) for config, _ in runs], folders, job.measure
+                # Events of workers stay in their logs; how each run ended is passed on.
+                new = [folder for folder in folders if not is_over(folder)]
+                call = Call((job, new), _train_job, given, folders, cores=len(runs))
+                cluster.submit(call)
+        for (job, new), _ in cluster.results():
+            for folder in new:
+                if events := read_events(folder):
+                    listener(folder, dict(events[-1]))
             if job.measure:
                 report(1, 1, measuring(job.folders))
 
     return train
 
 
-def _train_job(configs: list[str], folders: list[str], measure: bool) -> None:
-    """A job, on a worker: configurations as JSON and folders as absolute paths."""
-    os.environ.setdefault("XLA_FLAGS", "--xla_gpu_deterministic_ops=true")
-    paths = [Path(folder) for folder in folders]
+def _train_job(configs: list[str], folders: list[Path], measure: bool) -> None:
+    """Some runs of a job, on a worker; the configurations are JSON."""
     # Whoever started the contrast has named its classes, on whichever machine this is.
     named = [Config(**flattened(json.loads(one))) for one in configs]
-    finish(named, paths, lambda run, event: None)
+    finish(named, folders, lambda run, event: None)
     if measure:
-        measure_all(paths)
-
-
-def _report_ends(folders: list[Path], listener: Listener) -> None:
-    """Pass on how each run ended: events of workers stay in their logs."""
-    for folder in folders:
-        if events := read_events(folder):
-            listener(folder, dict(events[-1]))
+        measure_all(folders)

@@ -47,12 +47,12 @@ class Batch(NamedTuple):
 
     @property
     def steps(self) -> int:
-        """T."""
+        """The steps of a sequence, with padding: `T`."""
         return _size("inputs", next(iter(jax.tree.leaves(self.inputs)), None), 0)
 
     @property
     def sequences(self) -> int:
-        """B."""
+        """How many sequences there are: `B`."""
         return _size("weights", self.weights, 1)
 
     @property

@@ -13,7 +13,6 @@ Source: https://universaldependencies.org/format.html
 """
 
 import dataclasses
-import gzip
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -86,19 +85,13 @@ def read_conllu(path: str | Path) -> list[Sentence]:
         BadInput: for a broken file, with the number of the line.
 
     Example:
-        >>> from ostinato.data.conllu import Sentence, read_conllu, write_conllu
-        >>> write_conllu("rain.conllu", [Sentence.of(["It", "rains"])])
+        >>> from ostinato.data.conllu import Sentence, read_conllu
+        >>> _ = Path("rain.conllu").write_text(str(Sentence.of(["It", "rains"])))
         >>> read_conllu("rain.conllu")[0].column("form")
         ['It', 'rains']
     """
     text = read_utf8(path, "CoNLL-U file")
     return list(sentences(io.StringIO(text, newline="\n"), str(path)))
-
-
-def write_conllu(path: str | Path, sentences: Iterable[Sentence]) -> None:
-    """Write sentences to a file, compressed with gzip if its name ends with `.gz`."""
-    raw = "".join(map(str, sentences)).encode()
-    Path(path).write_bytes(gzip.compress(raw) if str(path).endswith(".gz") else raw)
 
 
 def sentences(lines: Iterable[str], where: str) -> Iterator[Sentence]:

@@ -5,8 +5,8 @@ tab or a semicolon a decimal comma is read too: `1,5;2,0`. A first line that is
 not all numbers holds the names of the columns; without one they are called 1, 2, 3 and so on. A
 first line that could be either, such as `2020-01-01,5`, is refused. Cells may be quoted. Empty
 cells and `NA`, `N/A`, `#N/A`, `<NA>`, `NaN`, `null`, `None` and `?` are missing values. The text is
-UTF-8, with or without a byte-order mark. An unnamed first column, such as the row numbers that
-pandas writes, is left out.
+UTF-8, with or without a byte-order mark, and the file may be compressed with gzip. An unnamed first
+column, such as the row numbers that pandas writes, is left out.
 
 In a table that is divided by semicolons or tabs, `1,234` may be 1.234 or 1234, and so may `1.234`.
 A number with one to three digits, a separator and three digits is *unsure*; `1,5`, `0,123` and
@@ -23,6 +23,7 @@ never read. A column is read if only one way of reading fits:
 """
 
 import csv
+import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
@@ -34,7 +35,7 @@ import numpy as np
 from ..errors import BadInput
 from ..settings import shown
 from .dates import looks_like_date
-from .files import check_file
+from .files import check_file, opened
 from .frames import read_parquet
 from .table import MAX_WORDS, MISSING, Fault, Table, first_twice, is_time
 
@@ -74,7 +75,7 @@ def read_table(path: str | Path, text: tuple[str, ...] = ()) -> Table:
 def read_csv(path: Path, text: tuple[str, ...] = ()) -> Table:
     """The columns of a CSV file; see `read_table`."""
     try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
+        with io.TextIOWrapper(opened(path), encoding="utf-8-sig", newline="") as file:
             return _read(path, file, text)
     except UnicodeDecodeError as error:
         byte = error.object[error.start : error.start + 1].hex()

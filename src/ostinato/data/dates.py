@@ -174,18 +174,18 @@ def _read(cells: list[str], order: str) -> Dates:
     """The dates of some cells, where numbers alone are in the given order."""
     times: list[When] = []
     for cell in cells:
-        found = next(_readings(cell, (order,)), None)
-        if found is None:
+        time = next(_readings(cell, (order,)), None)
+        if time is None:
             raise NoDate(cell, "is no date or time that can be read; write 2024-01-31 14:00")
-        first = times[0] if times else found
-        if found.form != first.form:
+        first = times[0] if times else time
+        if time.form != first.form:
             raise NoDate(cell, f"is written in another way than {cells[0]!r:.40} above")
-        if (found.offset is None) != (first.offset is None):
-            zones = ("no", "one") if found.offset is None else ("a", "none")
+        if (time.offset is None) != (first.offset is None):
+            zones = ("no", "one") if time.offset is None else ("a", "none")
             raise NoDate(
                 cell, f"has {zones[0]} time zone, but {cells[0]!r:.40} above has {zones[1]}"
             )
-        times.append(found)
+        times.append(time)
     zoned, form = times[0].offset is not None, times[0].form
     return Dates(
         np.array([when.local for when in times], STAMP),

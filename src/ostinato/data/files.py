@@ -1,10 +1,13 @@
 """Check files given by the user, and find the files of data sets."""
 
 import gzip
+import io
 import os
 import stat
 import warnings
+import zlib
 from pathlib import Path
+from typing import BinaryIO
 
 from ..errors import BadInput
 from ..files import cache_folder, checked_path
@@ -59,18 +62,28 @@ def check_unpacked(path: str | Path, size: int) -> None:
 
 def unpacked(path: str | Path) -> bytes:
     """The bytes of a file, which may be compressed with gzip; see `check_unpacked`."""
-    with open(path, "rb") as file:
-        if not file.peek(len(GZIP)).startswith(GZIP):
-            return file.read()
-        # Piece by piece, because what a gzip file says of its own size cannot be relied on.
-        free, size, pieces = free_memory(), 0, []
-        with gzip.GzipFile(fileobj=file) as content:
-            while piece := content.read(PIECE):
-                size += len(piece)
-                _check_room(path, size, free)
-                pieces.append(piece)
+    try:
+        with open(path, "rb") as file:
+            if not file.peek(len(GZIP)).startswith(GZIP):
+                return file.read()
+            # Piece by piece, because what a gzip file says of its own size cannot be relied on.
+            free, size, pieces = free_memory(), 0, []
+            with gzip.GzipFile(fileobj=file) as content:
+                while piece := content.read(PIECE):
+                    size += len(piece)
+                    _check_room(path, size, free)
+                    pieces.append(piece)
+    except (OSError, EOFError, zlib.error) as error:
+        raise BadInput(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
     check_unpacked(path, size)
     return b"".join(pieces)
+
+
+def opened(path: str | Path) -> BinaryIO:
+    """A file to read, whose content is unpacked if it is compressed with gzip."""
+    with open(path, "rb") as file:
+        packed = file.read(len(GZIP)) == GZIP
+    return io.BytesIO(unpacked(path)) if packed else open(path, "rb")
 
 
 def _check_room(path: str | Path, size: int, free: int | None) -> None:

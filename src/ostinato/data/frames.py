@@ -1,7 +1,8 @@
 """Parquet files and data frames of pandas, Polars or Arrow as tables.
 
-A frame is whatever gives its columns through the Arrow interface (`__arrow_c_stream__`), so none of
-these packages is imported here but pyarrow, and that only when there is something to read.
+A frame is whatever gives its columns through the Arrow interface (`__arrow_c_stream__`) or, if it
+has none, by the older interchange protocol (`__dataframe__`). So none of these packages is imported
+here but pyarrow, and that only when there is something to read.
 """
 
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BadInput, NeedsExtra
+from ..errors import BadInput, needing
 from ..settings import shown
 from .dates import looks_like_date
 from .files import check_unpacked
@@ -19,6 +20,10 @@ FLOAT64 = 8  # bytes
 FIRST, END = np.datetime64("0001-01-01"), np.datetime64("10000-01-01")
 LOOKED_AT = 100_000  # rows of a column of words
 SOURCE = "the table"
+UNREADABLE = (  # what packages raise for a column that they cannot hand over
+    *(ArithmeticError, AttributeError, ImportError, LookupError),
+    *(RuntimeError, TypeError, ValueError),
+)
 UNNAMED = "__index_level_"  # how an unnamed index of pandas is called in Arrow
 
 
@@ -30,7 +35,8 @@ def is_frame(x: Any) -> bool:
         >>> is_frame(polars.DataFrame({"a": [1]})), is_frame([[1]])
         (True, False)
     """
-    return hasattr(x, "__arrow_c_stream__") and not isinstance(x, type)
+    given = hasattr(x, "__arrow_c_stream__") or hasattr(x, "__dataframe__")
+    return given and not isinstance(x, type)
 
 
 def table_of_frame(frame: Any, text: tuple[str, ...] = ()) -> Table:
@@ -55,14 +61,14 @@ def table_of_frame(frame: Any, text: tuple[str, ...] = ()) -> Table:
 
 def arrow_of_frame(frame: Any) -> Any:
     """The Arrow table of a data frame, with the index of pandas among its columns."""
+    with needing("reading a data frame", "pyarrow", "tables"):
+        import pyarrow.interchange
     try:
-        import pyarrow
-    except ImportError:
-        raise NeedsExtra("reading a data frame", "pyarrow", "tables") from None
-    try:
+        if not hasattr(frame, "__arrow_c_stream__"):
+            return pyarrow.interchange.from_dataframe(frame)
         column = hasattr(frame, "to_frame") and not hasattr(frame, "columns")
         return pyarrow.table(frame.to_frame() if column else frame)
-    except (ArithmeticError, LookupError, TypeError, ValueError, pyarrow.ArrowException) as error:
+    except (*UNREADABLE, pyarrow.ArrowException) as error:
         words = "; ".join(map(str, error.args)).strip() or type(error).__name__
         raise BadInput(f"{SOURCE} cannot be read: {words.splitlines()[0]:.300}") from None
 
@@ -79,10 +85,8 @@ def bytes_of_frame(frame: Any) -> bytes:
 
 def frame_of_bytes(raw: bytes) -> Any:
     """The inverse of `bytes_of_frame`: an Arrow table, which is a data frame too."""
-    try:
+    with needing("reading a data frame", "pyarrow", "tables"):
         import pyarrow
-    except ImportError:
-        raise NeedsExtra("reading a data frame", "pyarrow", "tables") from None
     try:
         return pyarrow.ipc.open_stream(raw).read_all()
     except (OSError, ValueError, pyarrow.ArrowException) as error:
@@ -105,10 +109,8 @@ def _with_index(content: Any) -> Any:
 
 def read_parquet(path: Path, text: tuple[str, ...]) -> Table:
     """The columns of a Parquet file; see `read_table`."""
-    try:
+    with needing(f"reading {path}", "pyarrow", "parquet"):
         import pyarrow.parquet
-    except ImportError:
-        raise NeedsExtra(f"reading {path}", "pyarrow", "parquet") from None
     try:
         about = pyarrow.parquet.read_metadata(path)
         check_unpacked(path, about.num_rows * about.num_columns * FLOAT64)

@@ -31,10 +31,7 @@ def read_utf8(path: str | Path, what: str, encoding: str | None = None) -> str:
         encoding: that of the setting of the same name; `None` where there is no such setting.
     """
     check_file(path, what)
-    try:
-        raw = unpacked(path)
-    except (OSError, EOFError, zlib.error) as error:
-        raise BadInput(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+    raw = unpacked(path)
     if not raw:
         raise BadInput(f"{path} is empty; give a {what}")
     if encoding not in (None, "utf-8"):

@@ -27,14 +27,14 @@ def read_captioned(path: str | Path) -> tuple[np.ndarray, list[str]]:
         >>> images.shape, captions
         ((2, 8, 8, 3), ['a black cat', 'night'])
     """
-    found = _read(path, (IMAGES, CAPTIONS))
-    return checked_captioned(found[IMAGES], found[CAPTIONS], str(path))
+    arrays = _read(path, (IMAGES, CAPTIONS))
+    return checked_captioned(arrays[IMAGES], arrays[CAPTIONS], str(path))
 
 
 def read_captioned_clips(path: str | Path) -> tuple[np.ndarray, list[str]]:
     """The `clips` of an `.npz` file, see `checked_clips`, and their `captions`."""
-    found = _read(path, (CLIPS, CAPTIONS))
-    return checked_captioned_clips(found[CLIPS], found[CAPTIONS], str(path))
+    arrays = _read(path, (CLIPS, CAPTIONS))
+    return checked_captioned_clips(arrays[CLIPS], arrays[CAPTIONS], str(path))
 
 
 def read_clips(path: str | Path | np.ndarray) -> np.ndarray:
@@ -45,8 +45,8 @@ def read_clips(path: str | Path | np.ndarray) -> np.ndarray:
         >>> read_clips("clip.npy").shape
         (1, 5, 8, 8, 1)
     """
-    found, where = _read_either(path, CLIPS, "clips")
-    return checked_clips(found[None] if found.ndim == 3 else found, where)
+    clips, where = _read_either(path, CLIPS, "clips")
+    return checked_clips(clips[None] if clips.ndim == 3 else clips, where)
 
 
 def read_pictures(path: str | Path | np.ndarray) -> np.ndarray:
@@ -57,8 +57,8 @@ def read_pictures(path: str | Path | np.ndarray) -> np.ndarray:
         >>> read_pictures("picture.npy").shape
         (1, 8, 8, 3)
     """
-    found, where = _read_either(path, IMAGES, "pictures")
-    return checked_pictures(found[None] if found.ndim == 3 else found, where)
+    images, where = _read_either(path, IMAGES, "pictures")
+    return checked_pictures(images[None] if images.ndim == 3 else images, where)
 
 
 def checked_captioned(
@@ -103,15 +103,15 @@ def checked_clips(clips: Any, where: str = "the clips") -> np.ndarray:
         >>> checked_clips(np.zeros((2, 5, 8, 8))).shape
         (2, 5, 8, 8, 1)
     """
-    found = np.asarray(clips)
-    found = found[..., None] if found.ndim == 4 else found
-    if found.ndim != 5 or found.shape[4] not in CHANNELS or 0 in found.shape:
+    array = np.asarray(clips)
+    array = array[..., None] if array.ndim == 4 else array
+    if array.ndim != 5 or array.shape[4] not in CHANNELS or 0 in array.shape:
         raise BadInput(
             f"{where}: clips must be (N, frames, height, width) or (N, frames, height, width, 3), "
             f"got shape {np.shape(clips)}"
         )
-    frames = checked_pictures(found.reshape(-1, *found.shape[2:]), where, "frame")
-    return frames.reshape(found.shape)
+    frames = checked_pictures(array.reshape(-1, *array.shape[2:]), where, "frame")
+    return frames.reshape(array.shape)
 
 
 def checked_pictures(images: Any, where: str = "the pictures", unit: str = "picture") -> np.ndarray:
@@ -128,23 +128,23 @@ def checked_pictures(images: Any, where: str = "the pictures", unit: str = "pict
         >>> checked_pictures(np.full((1, 1, 1, 3), 0.5)).ravel()
         array([128, 128, 128], dtype=uint8)
     """
-    found = np.asarray(images)
-    if found.ndim != 4 or found.shape[3] not in CHANNELS or 0 in found.shape[1:3]:
-        raise BadInput(f"{where}: pictures must be (N, height, width, 3), got shape {found.shape}")
-    if not len(found):
+    array = np.asarray(images)
+    if array.ndim != 4 or array.shape[3] not in CHANNELS or 0 in array.shape[1:3]:
+        raise BadInput(f"{where}: pictures must be (N, height, width, 3), got shape {array.shape}")
+    if not len(array):
         raise BadInput(f"{where}: there are no pictures")
-    if found.dtype == np.uint8:
-        return found
-    if found.dtype.kind != "f":
-        raise BadInput(f"{where}: {unit}s must be uint8, or floats from 0 to 1, got {found.dtype}")
-    good = (found >= 0) & (found <= 1)  # false for NaN
+    if array.dtype == np.uint8:
+        return array
+    if array.dtype.kind != "f":
+        raise BadInput(f"{where}: {unit}s must be uint8, or floats from 0 to 1, got {array.dtype}")
+    good = (array >= 0) & (array <= 1)  # false for NaN
     if not good.all():
-        place = np.unravel_index(int(np.argmin(good)), found.shape)
+        place = np.unravel_index(int(np.argmin(good)), array.shape)
         raise BadInput(
-            f"{where}: floats of a {unit} must be from 0 to 1, got {found[place]:g} in {unit} "
+            f"{where}: floats of a {unit} must be from 0 to 1, got {array[place]:g} in {unit} "
             f"{place[0]} at row {place[1]}, column {place[2]}"
         )
-    return np.round(found * 255).astype(np.uint8)
+    return np.round(array * 255).astype(np.uint8)
 
 
 def _text(caption: Any, number: int, where: str) -> str:

@@ -1,9 +1,7 @@
 """Read a text as symbols: a file, which may be compressed with gzip, or all texts of a folder."""
 
 import codecs
-import io
 import os
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
@@ -12,7 +10,7 @@ import numpy as np
 
 from ..errors import BadInput
 from ..settings import shown
-from .files import GZIP, check_file, unpacked
+from .files import check_file, opened
 from .vocabulary import Vocabulary, code_points
 
 PIECE = 1 << 24
@@ -63,9 +61,8 @@ def read_symbols(
         else:
             symbols, vocabulary = _characters(path, files, encoding, vocabulary)
         after = [file.stat() for file in files]
-    except (OSError, EOFError, zlib.error) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise BadInput(f"cannot read {path}: {reason}") from None
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror or error}") from None
     if [(x.st_size, x.st_mtime_ns) for x in before] != [(x.st_size, x.st_mtime_ns) for x in after]:
         raise BadInput(f"{path} changed while it was being read; try again when it is complete")
     return symbols, vocabulary
@@ -88,6 +85,8 @@ def texts_of(folder: Path) -> tuple[list[Path], int]:
     ]
     if not texts:
         raise BadInput(f"{folder} has no text files; they are called {', '.join(TEXTS)}")
+    if broken := [x for x in texts if len(str(x.relative_to(folder)).splitlines()) > 1]:
+        raise BadInput(f"{folder}: a file is called {shown(broken[0].name)}; rename it in one line")
     return texts, len(every) - len(texts)
 
 
@@ -110,19 +109,12 @@ def notes_on(path: str | Path, vocabulary: Vocabulary) -> tuple[str, ...]:
 def _bytes(files: Sequence[Path]) -> np.ndarray:
     parts = []
     for path in files:
-        with _opened(path) as file:
+        with opened(path) as file:
             parts.append(file.read())
     ended = [
         x if n + 1 == len(parts) or x.endswith(b"\n") else x + b"\n" for n, x in enumerate(parts)
     ]
     return np.frombuffer(b"".join(ended), np.uint8)
-
-
-def _opened(path: Path) -> BinaryIO:
-    """A file to read, whose content is unpacked if it is compressed with gzip."""
-    with open(path, "rb") as file:
-        packed = file.read(len(GZIP)) == GZIP
-    return io.BytesIO(unpacked(path)) if packed else open(path, "rb")
 
 
 def _characters(
@@ -156,7 +148,7 @@ def _pieces(files: Sequence[Path], encoding: str, advise: bool) -> Iterator[str]
     """The text of some files in pieces, each file with a newline at its end but for the last."""
     for n, path in enumerate(files):
         piece = ""
-        with _opened(path) as file:
+        with opened(path) as file:
             for piece in decoded(file, path, encoding, advise):
                 yield piece
         if n + 1 < len(files) and piece and not piece.endswith("\n"):

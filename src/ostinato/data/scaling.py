@@ -1,6 +1,7 @@
 """Scaling to mean 0 and deviation 1, and missing values."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import Any
@@ -70,17 +71,23 @@ class Scaler:
         """The number of columns after scaling, with the indicators."""
         return len(self.shift) + len(self.masked)
 
+    @functools.cached_property
+    def _arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return np.array(self.shift), np.array(self.factor), np.array(self.means)
+
     def __call__(self, values: np.ndarray) -> np.ndarray:
         """Scaled values `(..., columns)` in `DTYPE`, without any missing."""
         values = np.asarray(values, float)
         missing = np.isnan(values)
-        values = np.where(missing, np.array(self.means), values)
-        scaled = (values - np.array(self.shift)) / np.array(self.factor)
+        shift, factor, means = self._arrays
+        values = np.where(missing, means, values)
+        scaled = (values - shift) / factor
         if scaled.size and np.abs(scaled).max() > MAX:
             index = np.unravel_index(int(np.argmax(np.abs(scaled))), scaled.shape)
             raise BadInput(f"the number {values[index]:g} is too large to compute with")
-        columns = np.concatenate([scaled, missing[..., list(self.masked)]], axis=-1)
-        return columns.astype(DTYPE.get())
+        if self.masked:
+            scaled = np.concatenate([scaled, missing[..., list(self.masked)]], axis=-1)
+        return scaled.astype(DTYPE.get())
 
     def as_json(self) -> dict[str, Any]:
         """As plain JSON; the inverse of `from_json`."""
@@ -95,9 +102,9 @@ class Scaler:
         means = tuple(map(float, kept_numbers(kept["means"], "means", len(shift))))
         masked = kept_numbers(kept["masked"], "masked")
         if not shift or min(factor) <= 0:
-            raise ValueError("its factors are not positive numbers")
+            raise BadInput("its factors are not positive numbers")
         if any(type(n) is not int or not 0 <= n < len(shift) for n in masked):
-            raise ValueError("its masked columns are not columns")
+            raise BadInput("its masked columns are not columns")
         return cls(shift, factor, means, masked)  # type: ignore[arg-type]
 
 

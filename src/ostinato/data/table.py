@@ -164,6 +164,8 @@ class Table:
         options = [self.option("ignore", *ignored, *rest)] if rest else []
         options += [as_words] if kinds else []
         advice = f"give {' '.join(options)}" if options else ""
+        if len(kinds) == len(names):
+            advice += f", or leave them out with {self.option('ignore', *ignored, *kinds)}"
         if damaged:
             mend = f"mend {', '.join(map(shown, damaged[:LISTED]))}"
             advice += f", and {mend}" if options else f"{mend}, or leave them out with ignore"

@@ -28,6 +28,7 @@ PARQUET = (".parquet", ".pq")
 TABLES = (".csv", ".tsv", *JSON, *PARQUET)
 DELIMITERS = ("\t", ",", ";", "|")
 MAX_NAMES = 20  # that a message lists
+LISTED = 110  # characters of these, at most
 
 Rows = list[tuple[int, list[Any]]]  # the number of each row, and its cells in the columns asked for
 
@@ -93,7 +94,10 @@ def read_text_table(
 
 
 def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(shown, names[:MAX_NAMES])) + (", …" if len(names) > MAX_NAMES else "")
+    listed = ", ".join(map(shown, names[:MAX_NAMES]))
+    if len(listed) > LISTED:  # not within a name
+        listed = listed[: LISTED + 1].rpartition(", ")[0] or shown(names[0])
+    return listed + (", …" if len(listed) < len(", ".join(map(shown, names))) else "")
 
 
 def _missing(path: str | Path, name: str, known: Sequence[str], tip: str = "") -> BadInput:
@@ -213,15 +217,13 @@ def _parsed(text: str, where: str) -> Any:
     raise BadInput(f"{where}: not JSON, {what}; give one object per line")
 
 
-def _cells_of(found: Any, names: Sequence[str], where: str) -> list[Any]:
-    if not isinstance(found, dict):
-        raise BadInput(
-            f'{where}: a row is an object such as {{"{names[0]}": …}}, got {shown(found)}'
-        )
+def _cells_of(row: Any, names: Sequence[str], where: str) -> list[Any]:
+    if not isinstance(row, dict):
+        raise BadInput(f'{where}: a row is an object such as {{"{names[0]}": …}}, got {shown(row)}')
     for name in names:
-        if name not in found:
-            raise _missing(where, name, [*found])
-    return [found[name] for name in names]
+        if name not in row:
+            raise _missing(where, name, [*row])
+    return [row[name] for name in names]
 
 
 def _of_parquet(path: str | Path, names: Sequence[str]) -> Rows:

@@ -21,6 +21,7 @@ PARTS = {  # the columns that go on where another ends: unit, first and last val
     "minute": ("m", 0, 59),
     **dict.fromkeys(("second", "sec"), ("s", 0, 60)),
 }
+YEARS = "years"  # the form of a column of numbers that are years
 EPOCHS = {"seconds": 1e6, "milliseconds": 1e3, "microseconds": 1, "nanoseconds": 1e-3}
 SINCE = 1e8  # from so many seconds since 1970, which is in 1973, a number can be told to be a time
 
@@ -102,7 +103,7 @@ def _of_numbers(table: Table, name: str) -> ColumnTimes:
     at, whole = ~np.isnan(values), bool((there == np.rint(there)).all())
     if whole and ((there >= 1000) & (there < 3000)).all():
         stamps[at] = (there.astype(int) - 1970).astype("datetime64[Y]")
-        return ColumnTimes([(stamps, None)], False, "years")
+        return ColumnTimes([(stamps, None)], False, YEARS)
     if whole and ((there >= 1e7) & (there < 1e8)).all():
         cells = np.where(at, np.char.mod("%d", np.nan_to_num(values)), "").astype(object)
         with_cells = dataclasses.replace(table, numbers={}, times={}, texts={name: cells})
@@ -190,11 +191,11 @@ def _first_word(cells: np.ndarray) -> str:
     return next((cell for cell in cells.tolist() if cell.lower() not in MISSING), "")
 
 
-def part_of(local: np.ndarray, name: str) -> np.ndarray:
+def calendar_part(local: np.ndarray, name: str) -> np.ndarray:
     """What a column of `PARTS` says at some times.
 
     Example:
-        >>> part_of(np.array(["2024-05-31T14:30"], "M8[us]"), "Hour").tolist()
+        >>> calendar_part(np.array(["2024-05-31T14:30"], "M8[us]"), "Hour").tolist()
         [14]
     """
     unit, first, _ = PARTS[time_word(name)]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BadInput, NeedsExtra
+from ..errors import BadInput, needing
 from .artefact_checks import kept_object, kept_texts
 from .vocabulary import checked_symbols
 
@@ -140,13 +140,13 @@ class Tokens:
         kept_object(kept, "vocabulary", ["level", "tokens"], ["backwards"])
         level, tokens = kept["level"], kept_texts(kept["tokens"], "vocabulary")
         if level not in LEVELS:
-            raise ValueError("its vocabulary is not one of words, characters, subwords or bytes")
+            raise BadInput("its vocabulary is not one of words, characters, subwords or bytes")
         if level == "subwords" and len(tokens) != 1:
-            raise ValueError("its subwords are not one tokenizer")
+            raise BadInput("its subwords are not one tokenizer")
         if level == "bytes" and tokens != tuple(map(chr, range(256))):
-            raise ValueError("its bytes are not all bytes in order")
+            raise BadInput("its bytes are not all bytes in order")
         if type(kept.get("backwards", False)) is not bool:
-            raise ValueError("its vocabulary is neither backwards nor forwards")
+            raise BadInput("its vocabulary is neither backwards nor forwards")
         return cls(level, tokens, kept.get("backwards", False))
 
 
@@ -159,22 +159,18 @@ def _mark(symbol: int) -> str:
 
 
 def _tokenizer(text: str) -> Any:
-    try:
+    with needing("a vocabulary of subwords", "tokenizers", "translate"):
         from tokenizers import Tokenizer
-    except ImportError:
-        raise NeedsExtra("a vocabulary of subwords", "tokenizers", "translate") from None
     try:
         return Tokenizer.from_str(text)
     except Exception as error:
-        raise ValueError(f"its subwords cannot be read: {error}") from None
+        raise BadInput(f"its subwords cannot be read: {error}") from None
 
 
 def _trained(texts: Iterable[str], size: int) -> str:
     """Byte-pair encoding learned from texts, as JSON. Source: Sennrich et al. (2016)."""
-    try:
+    with needing("a vocabulary of subwords", "tokenizers", "translate"):
         from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-    except ImportError:
-        raise NeedsExtra("a vocabulary of subwords", "tokenizers", "translate") from None
     made = Tokenizer(models.BPE())
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
     made.decoder = decoders.ByteLevel()

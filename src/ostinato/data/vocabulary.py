@@ -86,7 +86,7 @@ class Vocabulary:
             type(x) is int and 0 <= x < 0x110000 for x in points
         )
         if level != "characters" or not known or sorted(set(points)) != points:
-            raise ValueError("its vocabulary is not one of characters in order, or of bytes")
+            raise BadInput("its vocabulary is not one of characters in order, or of bytes")
         return cls(tuple(points), level)
 
 

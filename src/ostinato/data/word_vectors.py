@@ -99,17 +99,17 @@ def count_cooccurrences(
     symbols = np.array([n for some in coded for n in some], np.int64)
     where = np.repeat(np.arange(len(coded)), [*map(len, coded)])
     pairs: np.ndarray = symbols[:0]
-    found: np.ndarray = np.zeros(0)
+    sums: np.ndarray = np.zeros(0)
     for distance in range(1, window + 1):
         together = where[distance:] == where[:-distance]
         one, other = symbols[:-distance][together], symbols[distance:][together]
         codes = np.concatenate([pairs, one * len(words) + other, other * len(words) + one])
-        weights = np.concatenate([found, np.full(2 * len(one), 1 / distance)])
+        weights = np.concatenate([sums, np.full(2 * len(one), 1 / distance)])
         pairs, places = np.unique(codes, return_inverse=True)
-        found = np.bincount(places, weights, len(pairs))
+        sums = np.bincount(places, weights, len(pairs))
     if not len(pairs):
         raise BadInput("no two words stand on the same line; there is nothing to count")
-    return Cooccurrences(words, *np.divmod(pairs, len(words)), found)
+    return Cooccurrences(words, *np.divmod(pairs, len(words)), sums)
 
 
 def fit_vectors(
@@ -221,9 +221,9 @@ def read_vectors(path: str | Path, among: Collection[str] | None = None) -> Word
         size = size or len(fields) - 1
         word, numbers = " ".join(fields[:-size]), fields[-size:]
         if not word or size < 1 or len(numbers) != size:
-            found = max(len(fields) - 1, 0)
+            count = max(len(fields) - 1, 0)
             raise BadInput(
-                f"{path}, line {number} has {found} numbers after a word, not {size or 1}"
+                f"{path}, line {number} has {count} numbers after a word, not {size or 1}"
             )
         lines += 1
         if (wanted is None or word in wanted) and word not in kept:
@@ -238,12 +238,12 @@ def read_vectors(path: str | Path, among: Collection[str] | None = None) -> Word
 
 def _numbers(fields: Sequence[str], where: str) -> np.ndarray:
     try:
-        found = np.array(fields, np.float32)
+        vector = np.array(fields, np.float32)
     except ValueError as error:
         raise BadInput(f"{where} is not a word and numbers: {error}") from None
-    if not np.isfinite(found).all():
+    if not np.isfinite(vector).all():
         raise BadInput(f"{where}: the numbers of a vector must be finite")
-    return found
+    return vector
 
 
 class StartVectors(NamedTuple):
@@ -268,10 +268,10 @@ class StartVectors(NamedTuple):
             words: the vocabulary.
             first: the symbol of its first word.
         """
-        found = read_vectors(path, {x for word in words for x in (word, word.lower())})
-        places = {word: n for n, word in enumerate(found.words)}
+        known = read_vectors(path, {x for word in words for x in (word, word.lower())})
+        places = {word: n for n, word in enumerate(known.words)}
         at = [places.get(word, places.get(word.lower(), -1)) for word in words]
         rows = np.flatnonzero(np.array(at) >= 0)
         if not len(rows):
             raise BadInput(f"{path} has none of the {len(words):,} words of the training part")
-        return cls(rows + first, found.vectors[[at[n] for n in rows]], path)
+        return cls(rows + first, known.vectors[[at[n] for n in rows]], path)

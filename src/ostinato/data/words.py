@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..errors import BadInput
+
 UNKNOWN = 0
 ROW = 32  # L; a longer word keeps its first and its last half of so many characters
 PER_WORD = (
@@ -74,7 +76,7 @@ class Words:
         """The inverse of `as_json`, with validation."""
         good = isinstance(kept, list) and all(isinstance(x, str) and x for x in kept)
         if not good or len(set(kept)) != len(kept):
-            raise ValueError("its vocabulary is not a list of different words")
+            raise BadInput("its vocabulary is not a list of different words")
         return cls(tuple(kept))
 
 

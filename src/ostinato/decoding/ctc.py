@@ -105,14 +105,14 @@ def ctc_beam(outputs: Any, lengths: Any = None, *, width: int = 16, count: int =
     width = checked_int("the width of a beam", width)
     if not 1 <= checked_int("the number of transcripts", count) <= width:
         raise BadInput(f"the number of transcripts must be from 1 to {width}, got {count}")
-    found = jax.device_get(_search(outputs, lengths, width))
+    beams = jax.device_get(_search(outputs, lengths, width))
     return [
         [
             (prefix[:size], float(score))
             for prefix, size, score in zip(*(x[:count] for x in each), strict=True)
             if size >= 0
         ]
-        for each in zip(*found, strict=True)
+        for each in zip(*beams, strict=True)
     ]
 
 
@@ -183,13 +183,13 @@ def _search_one(logs: jax.Array, length: jax.Array, width: int) -> tuple:
         size = jnp.where(scores > NEVER, sizes[parent] + grown, DEAD)
         end = jnp.clip(sizes[parent], 0, steps - 1)
         kept = prefixes[parent]
-        found = (
+        after = (
             jnp.where(grown[:, None], kept.at[each, end].set(label), kept),
             size,
             jnp.where(grown, NEVER, stay_blank[parent]),
             jnp.where(grown, scores, stay_label[parent]),
         )
-        return jax.tree.map(lambda new, old: jnp.where(t < length, new, old), found, beams), None
+        return jax.tree.map(lambda new, old: jnp.where(t < length, new, old), after, beams), None
 
     nothing = jnp.full(width, NEVER, logs.dtype)
     start = (

@@ -250,17 +250,17 @@ def equations(graph: Graph) -> list[str]:
     return lines
 
 
-def _words(name: str, operands: list[str]) -> str:
-    if name == "add":
-        return " + ".join(operands)
-    if name == "subtract":
-        return " - ".join(operands)
-    if name == "multiply":
-        return " ⊙ ".join(operands)
+def arithmetic(name: str, operands: list[str], times: str) -> str | None:
+    """An operation of arithmetic as it is written; `None` for any other."""
     if name == "complement":
         return f"1 - {operands[0]}"
+    sign = {"add": "+", "subtract": "-", "multiply": times}.get(name)
+    return f" {sign} ".join(operands) if sign else None
+
+
+def _words(name: str, operands: list[str]) -> str:
     symbol = {"sigmoid": "σ"}.get(name, name)
-    return f"{symbol}({_bare(operands[0])})"
+    return arithmetic(name, operands, "⊙") or f"{symbol}({_bare(operands[0])})"
 
 
 def _bare(words: str) -> str:

@@ -16,8 +16,9 @@ for image classifier architecture search, for tournaments.
 """
 
 import dataclasses
+import functools
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,9 @@ from ..runs.build import build_task
 from ..runs.config import Config
 from ..runs.config.members import allow_members
 from ..runs.config.sections import from_text
-from ..runs.loop.signals import Stop, stop_signals
+from ..runs.loop.signals import Interrupted, Stop, stop_signals
+from ..runs.many import connected
+from ..runs.many.cluster import Call, Cluster
 from ..settings import settings_of
 from ..tasks import Task
 from .ancestry import Entry, add_entry, best_of, read_ancestry
@@ -44,8 +47,11 @@ TASKS = ("adding:length=30", "memorisation:length=20:bits=3", "xor")
 LARGEST = 16 << 20  # bytes of the settings
 TOURNAMENT = 3
 CROSSOVER = 0.15
+SHARE = 0.25  # of a GPU of a cluster that a cell needs: few units, in some networks at once
 MORE = 0.3  # probability of another mutation after each
 TRIES = 100
+
+Outcome = tuple[tuple[tuple[float, ...], ...], bool]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,7 +160,7 @@ def tried(
     problems: Sequence[Problem],
     yardsticks: Sequence[float],
     stop: Stop | None = None,
-) -> tuple[tuple[tuple[float, ...], ...], bool] | None:
+) -> Outcome | None:
     """The progress of a cell on each problem after each rung, and whether it finished.
 
     Args:
@@ -164,8 +170,18 @@ def tried(
         stop: where a signal is noted; the result is `None` if one came.
     """
     runs = [problem.run(graph) for problem in problems]
+    return judged(runs, problems[0].budget.rungs, yardsticks, stop)
+
+
+def judged(
+    runs: Sequence[Iterator[float]],
+    count: int,
+    yardsticks: Sequence[float],
+    stop: Stop | None = None,
+) -> Outcome | None:
+    """`tried`, from the progress on each problem after each of `count` rungs."""
     rungs: list[tuple[float, ...]] = []
-    for number in range(problems[0].budget.rungs):
+    for number in range(count):
         least = yardsticks[number] if number < len(yardsticks) else 0.0
         scores: list[float] = []
         for run in runs:
@@ -189,12 +205,85 @@ def yardsticks_of(entries: Sequence[Entry], rungs: int) -> list[float]:
     return medians
 
 
+class Ahead:
+    """Trials on a cluster: of the next cell, and of those that come after it if it is rejected.
+
+    What a cell's rungs show does not depend on the cells before it; they only say which cell comes
+    next, and after which rung it is rejected. Until the next cell is known to be one of the best,
+    which few are, its successors are those of a search in which it is not. So they are tried too,
+    and what was foreseen wrongly is dropped. The search is the same as in one process.
+
+    Attributes:
+        cluster: where cells are tried.
+        plan, first: of the search.
+        shown: the rungs of cells that were tried, as far as they went.
+    """
+
+    def __init__(self, cluster: Cluster, plan: Plan, first: Graph | None):
+        self.cluster, self.plan, self.first = cluster, plan, first
+        self.shown: dict[Graph, tuple[tuple[float, ...], ...]] = {}
+
+    def tried(
+        self, graph: Graph, entries: Sequence[Entry], yardsticks: Sequence[float], stop: Stop
+    ) -> Outcome | None:
+        """The outcome of the cell that comes after `entries`, as `search.tried` gives it."""
+        self._submit(entries)
+        while True:
+            if graph in self.shown:
+                rungs = self.shown.pop(graph)
+                runs = [
+                    iter([x[n] for x in rungs if n < len(x)]) for n in range(len(self.plan.tasks))
+                ]
+                try:
+                    return judged(runs, self.plan.budget.rungs, yardsticks)
+                except StopIteration:  # it was rejected by another yardstick
+                    self._call(graph, yardsticks)
+            try:
+                number, (rungs, _) = self.cluster.next(stop)
+            except Interrupted as end:
+                stop.number = end.number
+                return None
+            self.shown[number] = rungs
+
+    def _submit(self, entries: Sequence[Entry]) -> None:
+        """Try as many of the next cells as there is room for, and no others."""
+        assumed, rungs = [*entries], self.plan.budget.rungs
+        foreseen: dict[Graph, list[float]] = {}
+        while len(foreseen) < self.cluster.room(SHARE) and len(assumed) < self.plan.evaluations:
+            graph, parents, changes = child_of(assumed, self.plan, self.first)
+            foreseen[graph] = yardsticks_of(assumed, rungs)
+            assumed.append(Entry(len(assumed), graph, parents, changes, (), False))
+            if not entries:
+                break  # the first cell has no successors before its fitness is known
+        self.cluster.cancel(lambda graph: graph not in foreseen)
+        known = {*self.shown, *(call.key for call in self.cluster.calls.values())}
+        for graph in (graph for graph in foreseen if graph not in known):
+            self._call(graph, foreseen[graph])
+
+    def _call(self, graph: Graph, yardsticks: Sequence[float]) -> None:
+        given = graph, self.plan.tasks, self.plan.budget, yardsticks
+        self.cluster.submit(Call(graph, _tried, given, share=SHARE))
+
+
+def _tried(
+    graph: Graph, tasks: tuple[str, ...], budget: Budget, yardsticks: Sequence[float]
+) -> Outcome | None:
+    """The outcome of a cell, on a worker."""
+    return tried(graph, _problems(tasks, budget), yardsticks)
+
+
+@functools.lru_cache(maxsize=1)
+def _problems(tasks: tuple[str, ...], budget: Budget) -> list[Problem]:
+    return [Problem(task_of(words), budget) for words in tasks]
+
+
 def evolve(
     plan: Plan,
     folder: str | Path,
     evaluations: int | None = None,
     *,
     resume: bool = False,
+    ray: str | None = None,
     listener: Callable[[Sequence[Entry]], None] | None = None,
 ) -> tuple[list[Entry], int | None]:
     """Search for a cell, and write the best one to `best.py` in the folder.
@@ -204,6 +293,8 @@ def evolve(
         folder: for the settings, the ancestry and the best cell.
         evaluations: how many cells to try in all, if not those of the plan.
         resume: continue the search of the folder.
+        ray: the address of a Ray cluster that tries the cells, see `runs.many.connected`; they are
+            tried in this process without one.
         listener: called with all entries after each new one.
 
     Returns:
@@ -222,8 +313,9 @@ def evolve(
         plan = dataclasses.replace(plan, evaluations=evaluations)
     first = None if resume else graph_of(plan.start)
     problems = [Problem(task_of(words, named=not resume), plan.budget) for words in plan.tasks]
-    _prepare(folder, plan, resume)
-    with locked(folder), stop_signals() as stop:
+    _check(folder, plan, resume)
+    with connected(ray, folder) as cluster, locked(folder), stop_signals() as stop:
+        ahead = None if cluster is None else Ahead(cluster, plan, first)
         if (count := len(read_ancestry(folder))) > plan.evaluations:
             raise BadInput(
                 f"{folder} has tried {count} cells already, so evaluations must be at least "
@@ -235,7 +327,11 @@ def evolve(
         while len(entries) < plan.evaluations and stop.number is None:
             graph, parents, changes = child_of(entries, plan, first)
             least = yardsticks_of(entries, plan.budget.rungs)
-            if (outcome := tried(graph, problems, least, stop)) is None:
+            if ahead is None:
+                outcome = tried(graph, problems, least, stop)
+            else:
+                outcome = ahead.tried(graph, entries, least, stop)
+            if outcome is None:
                 break
             entry = Entry(len(entries), graph, parents, changes, *outcome)
             add_entry(folder, entry)
@@ -247,8 +343,8 @@ def evolve(
     return entries, stop.number
 
 
-def _prepare(folder: Path, plan: Plan, resume: bool) -> None:
-    """Make the folder of a new search, or check that it is the one to continue."""
+def _check(folder: Path, plan: Plan, resume: bool) -> None:
+    """Refuse a folder for a new search that is not free, and one to continue with another plan."""
     if resume:
         if read_plan(folder) != plan:
             raise BadInput(f"{folder} has a search with other settings; leave them out to resume")
@@ -256,8 +352,6 @@ def _prepare(folder: Path, plan: Plan, resume: bool) -> None:
         raise BadInput(f"{folder} already has a search; add --resume to continue it")
     elif not is_unused(folder):
         raise BadInput(f"{folder} is not empty; give another folder for the search")
-    else:
-        folder.mkdir(parents=True, exist_ok=True)
 
 
 def read_plan(folder: Path) -> Plan:

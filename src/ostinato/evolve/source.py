@@ -3,7 +3,7 @@
 import textwrap
 
 from .cell import products
-from .graph import Graph, equations, names_of
+from .graph import Graph, arithmetic, equations, names_of
 
 _FUNCTIONS = {"tanh": "jnp.tanh", "sigmoid": "jax.nn.sigmoid", "relu": "jax.nn.relu"}
 
@@ -151,15 +151,9 @@ def _statements(graph: Graph, groups: list[list[int]], names: list[str]) -> list
 
 
 def _expression(name: str, operands: list[str]) -> str:
-    if name == "add":
-        return " + ".join(operands)
-    if name == "subtract":
-        return " - ".join(operands)
-    if name == "multiply":
-        return " * ".join(operands)
-    if name == "complement":
-        return f"1 - {operands[0]}"
-    return operands[0] if name == "identity" else f"{_FUNCTIONS[name]}({operands[0]})"
+    if name == "identity":
+        return operands[0]
+    return arithmetic(name, operands, "*") or f"{_FUNCTIONS[name]}({operands[0]})"
 
 
 def _tuple(names: list[str]) -> str:

@@ -20,7 +20,7 @@ from jax.extend.core import Literal
 from ..cells import Layer
 from ..errors import BadInput
 from ..runs.config.members import find
-from ..through_time.tracing import called
+from ..through_time.step import called
 from .canonical_form import canonical
 from .graph import OPERATIONS, Graph, Node
 

@@ -13,21 +13,19 @@ from ..names import did_you_mean
 from . import (
     bai_table,
     cell_evolution,
-    execution,
     gradient_figures,
     handwriting_words,
     krause,
     long_lags,
-    moving_digits,
     neural_turing,
     predictive_text,
     synthetic,
     time_lag,
     translation,
 )
-from .recipe import Job as Job
-from .recipe import Recipe as Recipe
-from .recipe import Result as Result
+from .recipes import Job as Job
+from .recipes import Recipe as Recipe
+from .recipes import Result as Result
 from .results import collect as collect
 from .results import reproduce as reproduce
 
@@ -39,7 +37,7 @@ RECIPES: dict[str, Recipe] = {
         synthetic.TEMPORAL_XOR,
         synthetic.ADDING,
         long_lags.SUITE,
-        execution.NINE_DIGITS,
+        synthetic.NINE_DIGITS,
         krause.TABLE,
         krause.PENN,
         krause.WIKIPEDIA,
@@ -49,7 +47,7 @@ RECIPES: dict[str, Recipe] = {
         bai_table.SEQUENTIAL_MNIST,
         bai_table.JSB_CHORALES,
         synthetic.BOUNCING_BALLS,
-        moving_digits.RECIPE,
+        synthetic.MOVING_DIGITS,
         cell_evolution.RECIPE,
         translation.RECIPE,
         handwriting_words.RECIPE,

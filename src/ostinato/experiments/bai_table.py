@@ -3,7 +3,7 @@
 from typing import Any
 
 from .page import learning_curves
-from .recipe import TableRow
+from .recipes import TableRow
 from .trained import Trained, on_test
 
 DIGITS: dict[str, Any] = {

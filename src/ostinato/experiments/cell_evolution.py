@@ -15,7 +15,7 @@ from ..progress import each
 from ..report.charts import Chart
 from ..runs.loop.signals import Interrupted
 from .page import curves
-from .recipe import Job, Recipe, Result, TableRow
+from .recipes import Job, Recipe, Result, TableRow
 
 FIRST, BEST, TASKS, GATED = "first cell", "best cell", "tasks it is better at", "gated"
 CHANGES = ("evaluations", "population")

@@ -18,7 +18,7 @@ from ..lens import (
 )
 from ..report.charts import Chart, Lines, Series
 from .page import curves
-from .recipe import Computed, Curve, Measurements, Recipe, Result, TableRow
+from .recipes import Computed, Curve, Measurements, Recipe, Result, TableRow
 
 TOY_WEIGHTS = {"below": 0.9, "one": 1.0, "above": 1.1}
 TOY_STEPS = 100

@@ -1,7 +1,7 @@
 """Graves et al. (2009): handwriting by words, a bidirectional LSTM beside hidden Markov models."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from ..runs.analysis.evaluation import measured
 from ..runs.build import build_task
 from ..tasks.handwriting.hidden_markov import fit_characters, most_probable_words
 from .page import learning_curves
-from .recipe import Job, Measurements, Result, TableRow
+from .recipes import Job, Measurements, Result, TableRow
 from .trained import Trained, Trial
 
 LISTED, FREE = "word accuracy, %", "without the list, %"
@@ -21,7 +21,7 @@ WRITTEN, FEW = 1_000, 20  # words that the hidden Markov models learn from
 class BesideMarkov(Trained):
     """A recipe with one row that is no network: hidden Markov models of the same words."""
 
-    def obtain(self, row: TableRow, seeds: Sequence[int], job: Job) -> list[Result]:
+    def obtain(self, row: TableRow, seeds: Sequence[int], job: Job) -> Iterable[Result]:
         if row.name != MARKOV:
             return super().obtain(row, seeds, job)
         return [self._markov(row, seed, job) for seed in seeds]

@@ -10,7 +10,7 @@ from ..learning.hessian_free import Damping
 from ..runs.analysis.evaluation import measured
 from ..tasks.text.text import streams
 from .page import learning_curves
-from .recipe import Corpus, Measurements, TableRow
+from .recipes import Corpus, Measurements, TableRow
 from .trained import Trained, Trial
 
 STREAMS = 64

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..wiring import outputs_of
 from .page import learning_curves
-from .recipe import Measurements, TableRow
+from .recipes import Measurements, TableRow
 from .trained import Trained, Trial
 
 CLOSE = 0.04  # Hochreiter and Schmidhuber (1997): a number counts as right if it is this close

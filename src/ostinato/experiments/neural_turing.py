@@ -6,7 +6,7 @@ from ..runs.analysis.evaluation import measured
 from ..tasks.turing.ngrams import NTMNgrams
 from ..tasks.turing.vector_tasks import NTMCopy, NTMRecall, NTMRepeatCopy, NTMSort
 from .page import learning_curves
-from .recipe import Measurements, TableRow
+from .recipes import Measurements, TableRow
 from .trained import Trained, Trial
 
 TASKS = {task.name: task.recipe for task in (NTMCopy, NTMRepeatCopy, NTMRecall, NTMNgrams, NTMSort)}

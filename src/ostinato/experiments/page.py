@@ -5,7 +5,7 @@ import statistics
 
 from ..report.charts import Chart, Lines, Series
 from ..report.page import Part, Section, Table, Words, tables_page
-from .recipe import Recipe, Result, TableRow
+from .recipes import Recipe, Result, TableRow
 
 NOTICE = (
     "Quick size: small networks, little data and few steps. It shows that everything runs; the "

@@ -6,7 +6,7 @@ from typing import Any
 from ..report.charts import Chart
 from ..runs.analysis.evaluation import measured, spelling, training_words
 from .page import curves, learning_curves
-from .recipe import Corpus, Measurements, Recipe, Result, TableRow
+from .recipes import Corpus, Measurements, Recipe, Result, TableRow
 from .trained import Trained, Trial
 
 GENERATED, FEW = 100_000, 2_000

@@ -11,28 +11,38 @@ their files into one folder; `collect` then writes the page without training any
 import dataclasses
 import json
 import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from ..errors import BadInput
 from ..files import read_json, unlinked, write_whole
+from ..progress import silent
 from ..runs import Diverged
+from ..runs.many import connected
+from ..runs.many.cluster import Call, Cluster
 from ..runs.many.many import HowFar
 from .page import page_of
-from .recipe import Job, Recipe, Result
+from .recipes import Job, Recipe, Result
 
 PAGE = "report.html"
 
 
-def reproduce(recipe: Recipe, job: Job) -> list[Result]:
-    """Repeat an experiment, row by row, and write its page after every row.
+def reproduce(recipe: Recipe, job: Job, ray: str | None = None) -> list[Result]:
+    """Repeat an experiment, and write its page whenever there is a new result.
+
+    Args:
+        recipe: the experiment.
+        job: how it is repeated.
+        ray: the address of a Ray cluster that does it, see `runs.many.connected`; without one it is
+            done in this process, row by row.
 
     Returns:
         All results in the folder, also those of earlier calls.
 
     Raises:
-        Diverged: if a run did, after all other rows are done.
+        Diverged: if a run did before its first checkpoint, after all other runs are done.
 
     Example:
         >>> from ostinato.experiments import RECIPES
@@ -45,40 +55,70 @@ def reproduce(recipe: Recipe, job: Job) -> list[Result]:
         job = dataclasses.replace(job, quick=False, seeds=1)
     if job.seeds < 1:
         raise BadInput(f"an experiment needs at least 1 seed, got {job.seeds}")
-    unlinked(job.folder, job.folder / "results").mkdir(parents=True, exist_ok=True)
-    diverged: Diverged | None = None
     runs, listener = HowFar(len(rows) * job.seeds, job.report), job.listener
-
-    def hear(row: str, seed: int, event: dict) -> None:
-        runs.hear(recipe.named(row, seed), event)
-        if listener is not None:
-            listener(row, seed, event)
-
-    job = dataclasses.replace(job, listener=hear, report=runs.within)
+    missing: dict[str, list[int]] = {}
     for row in rows:
-        missing = []
         for seed in range(job.seeds):
             path = _path(job.folder, row.name, seed)
             if path.exists():
                 _check_same(path, job)
                 runs.over(recipe.named(row.name, seed))
             else:
-                missing.append(seed)
-        runs.within(0, None, row.title)
-        try:
-            obtained = recipe.obtain(row, missing, job) if missing else []
-        except Diverged as error:  # the other rows need not suffer
-            diverged = diverged or error
-            continue
-        for result in obtained:
-            write_result(job.folder, result)
-            runs.over(recipe.named(row.name, result.seed))
-        if obtained:
-            collect(recipe, job.folder)
+                missing.setdefault(row.name, []).append(seed)
+
+    def hear(row: str, seed: int, event: dict) -> None:
+        runs.hear(recipe.named(row, seed), event)
+        if listener is not None:
+            listener(row, seed, event)
+
+    diverged: list[Diverged] = []
+    with connected(ray, job.folder) as cluster:
+        unlinked(job.folder, job.folder / "results").mkdir(exist_ok=True)
+        parts: Iterator[tuple[list[Result], Diverged | None]]
+        if cluster is None:
+            heard = dataclasses.replace(job, listener=hear, report=runs.within)
+            parts = (_obtained(recipe, row, seeds, heard) for row, seeds in missing.items())
+        else:
+            parts = _on_cluster(cluster, recipe, missing, job)
+        runs.within(0, None, "the first row")
+        for obtained, error in parts:
+            for result in obtained:
+                write_result(job.folder, result)
+                runs.over(recipe.named(result.row, result.seed))
+            if obtained:
+                collect(recipe, job.folder)
+                runs.within(0, None, recipe.titled(obtained[0].row))
+            diverged += [] if error is None else [error]
     runs.within(0, None, "writing the page")
-    if diverged is not None:
-        raise diverged
+    if diverged:
+        raise diverged[0]
     return collect(recipe, job.folder)
+
+
+def _obtained(
+    recipe: Recipe, row: str, seeds: Sequence[int], job: Job
+) -> tuple[list[Result], Diverged | None]:
+    """The results of a row, and the error of a run that diverged: others need not suffer."""
+    (chosen,), results = recipe.chosen([row]), []
+    try:
+        for result in recipe.obtain(chosen, seeds, job):
+            results.append(result)
+    except Diverged as error:
+        return results, error
+    return results, None
+
+
+def _on_cluster(
+    cluster: Cluster, recipe: Recipe, missing: dict[str, list[int]], job: Job
+) -> Iterator[tuple[list[Result], Diverged | None]]:
+    job = dataclasses.replace(job, listener=None, report=silent)  # these stay here
+    for row, every in missing.items():
+        for seeds in cluster.split(every):
+            folders = [job.folder / "runs" / f"{row}-{seed}" for seed in seeds]
+            given = recipe, row, seeds, job
+            cluster.submit(Call(row, _obtained, given, folders, cores=len(seeds)))
+    for _, result in cluster.results():
+        yield result
 
 
 def collect(recipe: Recipe, folder: Path) -> list[Result]:

@@ -25,7 +25,7 @@ from ..runs.analysis.evaluation import measured
 from ..through_time import unroll
 from .krause import WIKIPEDIA_TEXT
 from .page import learning_curves
-from .recipe import Measurements, Recipe, Result, TableRow
+from .recipes import Measurements, Recipe, Result, TableRow
 from .trained import Trained, Trial
 
 CONTEXT, CONTROL = "[[", "Th"

@@ -2,7 +2,7 @@
 
 import dataclasses
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..cells import Model
@@ -10,14 +10,14 @@ from ..data.files import find_data
 from ..errors import BadInput
 from ..files import unlinked
 from ..progress import each
-from ..runs import Config, Run, open_run
+from ..runs import Config, Diverged, Run, open_run
 from ..runs.analysis.evaluation import measured
-from ..runs.folder.events import Event, Train, Valid, of_form, opening
+from ..runs.folder.events import Divergence, Event, Train, Valid, of_form, opening
 from ..runs.loop.signals import Interrupted
 from ..runs.many import is_over, train_many
 from ..tasks import Task
 from ..weights import count_parameters
-from .recipe import Curve, Job, Measurements, Prepared, Recipe, Result, TableRow
+from .recipes import Curve, Job, Measurements, Prepared, Recipe, Result, TableRow
 
 # Settings that --set cannot change, and what to do instead.
 FIXED = {
@@ -75,7 +75,7 @@ class Trained(Recipe):
         settings |= {} if job.minutes is None else {"minutes": job.minutes}
         return Config(**(settings | dict(job.changes)))
 
-    def obtain(self, row: TableRow, seeds: Sequence[int], job: Job) -> list[Result]:
+    def obtain(self, row: TableRow, seeds: Sequence[int], job: Job) -> Iterable[Result]:
         for name in job.changes:
             if name in FIXED:
                 raise BadInput(f"--set cannot change {name}; {FIXED[name]}")
@@ -102,7 +102,15 @@ class Trained(Recipe):
             raise Interrupted(signal.SIGINT)
         words = "" if text is None else text.words
         pairs = each([*zip(runs, seeds, strict=True)], job.report, f"{row.title}: measuring")
-        return [self._result(run, row, seed, job, words) for run, seed in pairs]
+        lost = []
+        for run, seed in pairs:
+            ends = of_form(run.events(), Divergence)
+            if ends and not run.steps():
+                lost.append(Diverged(ends[-1]["words"], ends[-1]["step"]))
+            else:
+                yield self._result(run, row, seed, job, words)
+        if lost:
+            raise lost[0]
 
     def _result(self, run: Run, row: TableRow, seed: int, job: Job, corpus: str) -> Result:
         events = run.events()

@@ -9,7 +9,7 @@ from ..tasks.pairs.rescoring import Candidate, combined
 from ..tasks.pairs.write_answers import written
 from ..tasks.scores import bleu
 from .page import learning_curves
-from .recipe import Measurements, TableRow
+from .recipes import Measurements, TableRow
 from .trained import Trained, Trial
 
 BEAM = 12

@@ -1,12 +1,13 @@
-"""A network as C99: one header, no allocation, nothing needed but `math.h`.
+"""A network as C99, which is also C++: one header, no allocation, only `math.h` and `stdint.h`.
 
     NAME_state                  the state, a struct of arrays
     NAME_start(&state)          the state before the first step
     NAME_step(&state, x, y)     one step: a vector x, or a symbol; the output goes to y
 
 Weights that a step multiplies by stand in blocks of 32 outputs, so that a product reads them from
-the first to the last and a compiler keeps the sums in registers. With `bits=8` each such weight
-is a whole number from -127 to 127 times a factor of its output.
+the first to the last. Compilers with GCC's vectors (GCC, Clang) keep the sums of a block in vector
+registers; others are given plain loops. With `bits=8` each such weight is a whole number from -127
+to 127 times a factor of its output.
 """
 
 import re
@@ -16,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
+from ..wiring.program import Program
 from .code import Language, Printer
-from .loops import Loops, Read, affine, loops_of
-from .program import Program
+from .loops import Loops, Read, affine
+from .lowering import loops_of
 
 WIDE, NARROW = 32, 8  # outputs in a block
 WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
@@ -80,20 +82,27 @@ static inline float NAME_limit(float x, float c) {
 #endif
 }
 
+#ifdef FP_FAST_FMAF
+#define NAME_FMA(x, y, z) fmaf(x, y, z)
+#else
+#define NAME_FMA(x, y, z) ((x) * (y) + (z))
+#endif
+#define NAME_ADD(sum, x, w) (sum) = NAME_FMA(x, w, sum)
+
 /* tanh as a quotient of polynomials, with an error of a few units in the last place. */
 static inline float NAME_tanh(float x) {
   const float z = NAME_limit(x, 7.9053111f);
   const float s = z * z;
   float p = -2.76076847742355e-16f, q = 1.19825839466702e-06f;
-  p = p * s + 2.00018790482477e-13f;
-  p = p * s - 8.60467152213735e-11f;
-  p = p * s + 5.12229709037114e-08f;
-  p = p * s + 1.48572235717979e-05f;
-  p = p * s + 6.37261928875436e-04f;
-  p = p * s + 4.89352455891786e-03f;
-  q = q * s + 1.18534705686654e-04f;
-  q = q * s + 2.26843463243900e-03f;
-  q = q * s + 4.89352518554385e-03f;
+  p = NAME_FMA(p, s, 2.00018790482477e-13f);
+  p = NAME_FMA(p, s, -8.60467152213735e-11f);
+  p = NAME_FMA(p, s, 5.12229709037114e-08f);
+  p = NAME_FMA(p, s, 1.48572235717979e-05f);
+  p = NAME_FMA(p, s, 6.37261928875436e-04f);
+  p = NAME_FMA(p, s, 4.89352455891786e-03f);
+  q = NAME_FMA(q, s, 1.18534705686654e-04f);
+  q = NAME_FMA(q, s, 2.26843463243900e-03f);
+  q = NAME_FMA(q, s, 4.89352518554385e-03f);
   const float y = z * p / q;
   return isnan(x) ? x : y;
 }
@@ -101,27 +110,25 @@ static inline float NAME_tanh(float x) {
 /* 1 / (1 + exp(-x)), with exp(z) = 2^n exp(r) and a polynomial for exp(r). */
 static inline float NAME_logistic(float x) {
   const float z = NAME_limit(-x, 87.0f);
-  const float n = (z * 1.44269504f + 12582912.0f) - 12582912.0f; /* to the nearest whole one */
-  const float r = (z - n * 0.693359375f) + n * 2.12194440e-4f;
+  /* to the nearest whole number */
+  const float n = NAME_FMA(z, 1.44269504f, 12582912.0f) - 12582912.0f;
+  const float r = NAME_FMA(n, 2.12194440e-4f, NAME_FMA(n, -0.693359375f, z));
   float p = 1.9875691500e-4f;
-  union { int bits; float value; } power;
-  p = p * r + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  p = p * r * r + r + 1.0f;
-  power.bits = ((int)n + 127) << 23;
+  union { int32_t bits; float value; } power;
+  p = NAME_FMA(p, r, 1.3981999507e-3f);
+  p = NAME_FMA(p, r, 8.3334519073e-3f);
+  p = NAME_FMA(p, r, 4.1665795894e-2f);
+  p = NAME_FMA(p, r, 1.6666665459e-1f);
+  p = NAME_FMA(p, r, 5.0000001201e-1f);
+  p = NAME_FMA(p * r, r, r) + 1.0f;
+  power.bits = ((int32_t)n + 127) << 23;
   const float y = 1.0f / (1.0f + p * power.value);
   return isnan(x) ? x : y;
 }
-
-#ifdef FP_FAST_FMAF
-#define NAME_ADD(sum, x, w) (sum) = fmaf(x, w, sum)
-#else
-#define NAME_ADD(sum, x, w) (sum) += (x) * (w)
-#endif
 """
+
+
+RESTRICT = ("#ifdef __cplusplus", "#define restrict __restrict", "#endif")
 
 
 def header(program: Program, name: str = "net", bits: int = 32) -> str:
@@ -133,7 +140,7 @@ def header(program: Program, name: str = "net", bits: int = 32) -> str:
         bits: of a weight, 32 or 8.
 
     Example:
-        >>> from ostinato.export.program import trace
+        >>> from ostinato.wiring.program import trace
         >>> code = header(trace(ostinato.cells.Simple(3, 4, key=jax.random.key(0))), "tiny")
         >>> "static inline void tiny_step(tiny_state *state, const float *x, float *y)" in code
         True
@@ -176,6 +183,9 @@ class _Header:
             f"#define {self.name.upper()}_H",
             "",
             "#include <math.h>",
+            "#include <stdint.h>",
+            "",
+            *RESTRICT,
             "",
             *([f"#define {self.name.upper()}_SYMBOLS {symbols}"] if symbols is not None else []),
             *([f"#define {self.name.upper()}_INPUTS {program.inputs}"] if symbols is None else []),
@@ -191,6 +201,10 @@ class _Header:
             f"static inline void {self.name}_step({self.name}_state *state, {x}, float *y) {{",
             *(f"  {line}" for line in step),
             "}",
+            "",
+            "#ifdef __cplusplus",
+            "#undef restrict",
+            "#endif",
             "",
             "#endif",
             "",
@@ -259,7 +273,7 @@ class _Header:
         x, out = f"{self._called(vector.value)}{offset}", self._called(product)
         counts = f"{len(range(0, wide, WIDE))}, {len(range(wide, columns, NARROW))}"
         if self.bits == 32:
-            self.fixed.append(_array(name, packed))
+            self.fixed.append(_array(name, packed, f" {self.name}_ALIGNED"))
             yield f"{self.name}_product({out}, {x}, {name}, {rows}, {counts});"
             return
         factors = np.abs(matrix).max(axis=0) / 127
@@ -267,7 +281,8 @@ class _Header:
         whole = np.rint(matrix / factors).astype(np.int8)
         blocks = [whole[:, n : n + WIDE] for n in range(0, wide, WIDE)]
         blocks += [_widened(whole[:, n : n + NARROW]) for n in range(wide, columns, NARROW)]
-        self.fixed.append(_array(name, np.concatenate([block.ravel() for block in blocks])))
+        packed = np.concatenate([block.ravel() for block in blocks])
+        self.fixed.append(_array(name, packed, f" {self.name}_ALIGNED"))
         self.fixed.append(_array(f"{name}_factors", factors))
         yield f"{self.name}_product({out}, {x}, {name}, {rows}, {counts});"
         yield f"for (int i = 0; i < {columns}; i++) {out}[i] *= {name}_factors[i];"
@@ -277,7 +292,7 @@ def _type(dtype: np.dtype) -> str:
     return "float" if dtype.kind == "f" else "int"
 
 
-def _array(name: str, values: np.ndarray) -> str:
+def _array(name: str, values: np.ndarray, align: str = "") -> str:
     kind = {"f": "float", "i": "int", "u": "int", "b": "int"}[values.dtype.kind]
     kind = "signed char" if values.dtype == np.int8 else kind
     words = (
@@ -286,7 +301,7 @@ def _array(name: str, values: np.ndarray) -> str:
         else [literal(np.float32(x)) for x in values.ravel()]
     )
     lines = [", ".join(words[n : n + PER_LINE]) for n in range(0, len(words), PER_LINE)]
-    return f"static const {kind} {name}[{len(words)}] = {{\n  " + ",\n  ".join(lines) + "};"
+    return f"static const {kind} {name}[{len(words)}]{align} = {{\n  " + ",\n  ".join(lines) + "};"
 
 
 def _padded(size: int) -> int:
@@ -301,8 +316,10 @@ def _products(step: str) -> str:
     """The function that multiplies, for blocks of both widths."""
     if "_product(" not in step:
         return ""
-    kind = "signed char" if "_factors" in step else "float"
-    return PRODUCT.replace("KIND", kind).replace("REGISTERS", _registers()).replace("ROWS", _rows())
+    kind, block = ("signed char", IN_MEMORY) if "_factors" in step else ("float", IN_VECTORS)
+    vectors = VECTORS if block is IN_VECTORS else ""
+    made = PRODUCT.replace("BLOCK", block.replace("ROWS", _rows()))
+    return vectors + made.replace("REGISTERS", _registers()).replace("KIND", kind)
 
 
 def _registers() -> str:
@@ -320,13 +337,43 @@ def _rows() -> str:
     return " ".join(f"NAME_ADD(s, x[k + {n}], w[j + {WIDE * n}]);" for n in range(8))
 
 
-# Which of the two forms a compiler makes vectors of depends on the machine; both read the weights
-# from the first to the last.
-PRODUCT = """
-static inline void NAME_product(float *restrict y, const float *restrict x, const KIND *restrict w,
-                                int rows, int wide, int narrow) {
-  for (int n = 0; n < wide; n++, y += 32) {
+# All forms read the weights from the first to the last. With vectors, eight sums go on side by
+# side, and those of the same outputs are added at the end: no product waits for another's sum.
+VECTORS = """
 #ifdef __SSE2__
+#if defined __AVX512F__
+#define NAME_LANES 16
+#elif defined __AVX__
+#define NAME_LANES 8
+#else
+#define NAME_LANES 4
+#endif
+typedef float NAME_vector __attribute__((vector_size(4 * NAME_LANES), aligned(4), may_alias));
+#define NAME_SUM(n) a##n += x[k + n * NAME_LANES / 32] * ((const NAME_vector *)w)[n]
+#define NAME_PUT(n) ((NAME_vector *)y)[n] = a##n
+#endif
+"""
+IN_VECTORS = """\
+    NAME_vector a0 = {0}, a1 = a0, a2 = a0, a3 = a0, a4 = a0, a5 = a0, a6 = a0, a7 = a0;
+    int k = 0;
+    for (; k + NAME_LANES / 4 <= rows; k += NAME_LANES / 4, w += 8 * NAME_LANES) {
+      NAME_SUM(0), NAME_SUM(1), NAME_SUM(2), NAME_SUM(3);
+      NAME_SUM(4), NAME_SUM(5), NAME_SUM(6), NAME_SUM(7);
+    }
+#if NAME_LANES > 4
+    a0 += a4, a1 += a5, a2 += a6, a3 += a7;
+#endif
+#if NAME_LANES > 8
+    a0 += a2, a1 += a3;
+#endif
+    NAME_PUT(0), NAME_PUT(1);
+#if NAME_LANES < 16
+    NAME_PUT(2), NAME_PUT(3);
+#endif
+#if NAME_LANES < 8
+    NAME_PUT(4), NAME_PUT(5), NAME_PUT(6), NAME_PUT(7);
+#endif"""
+IN_MEMORY = """\
     int k = 0;
     for (int j = 0; j < 32; j++) y[j] = 0;
     for (; k + 8 <= rows; k += 8, w += 256)
@@ -334,7 +381,19 @@ static inline void NAME_product(float *restrict y, const float *restrict x, cons
         float s = y[j];
         ROWS
         y[j] = s;
-      }
+      }"""
+PRODUCT = """
+#ifdef __GNUC__
+#define NAME_ALIGNED __attribute__((aligned(64)))
+#else
+#define NAME_ALIGNED
+#endif
+
+static inline void NAME_product(float *restrict y, const float *restrict x, const KIND *restrict w,
+                                int rows, int wide, int narrow) {
+  for (int n = 0; n < wide; n++, y += 32) {
+#ifdef __SSE2__
+BLOCK
     for (; k < rows; k++, w += 32)
       for (int j = 0; j < 32; j++) NAME_ADD(y[j], x[k], w[j]);
 #else

@@ -1,7 +1,8 @@
-"""A program in C around the header of a network: one that writes text, or one that forecasts."""
+"""A program in C around the header of a network: it writes text, forecasts, answers or plays."""
 
 import re
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,32 @@ import numpy as np
 from ..tasks.interface import Interface
 
 
-def main(template: str, interface: Interface, name: str) -> str:
+def template(name: str) -> str:
+    """The template of a program or a page, or of a part of one."""
+    return (files(__package__) / "templates" / name).read_text(encoding="utf-8")
+
+
+def main(interface: Interface, name: str) -> str:
     """A program that uses a header, from the template for its kind of interface."""
+    text = template(f"{interface.kind}.c")
+    for part, file in _parts(interface):
+        text = text.replace(f"@{part}@", template(file))
     words = _WORDS[interface.kind](interface.about) | {"name": name, "NAME": name.upper()}
-    return re.sub(r"@(\w+)@", lambda place: str(words[place[1]]), template)
+    return re.sub(r"@(\w+)@", lambda place: str(words[place[1]]), text)
+
+
+def _parts(interface: Interface) -> list[tuple[str, str]]:
+    """The parts that a template is made of, by their place in it."""
+    about, table = interface.about, ("table", "table.c")
+    if interface.kind != "answers":
+        return [table]
+    answering = "numbers" if about["answers"]["classes"] is None else "classes"
+    reading = "rows" if "columns" in about else "tokens"
+    return [
+        ("answering", f"answers_{answering}.c"),
+        ("reading", f"answers_{reading}.c"),
+        table,
+    ]
 
 
 def _of_text(about: Mapping[str, Any]) -> dict[str, Any]:
@@ -22,6 +45,22 @@ def _of_text(about: Mapping[str, Any]) -> dict[str, Any]:
     return {"symbols": "\n".join(lines), "opening": about["opening"]}
 
 
+def _of_row(about: Mapping[str, Any]) -> dict[str, Any]:
+    count = len(about["shift"])
+    names = about["columns"] or [f"number {n + 1}" for n in range(count)]
+    return {
+        "count_columns": count,
+        "count_masked": len(about["masked"]),
+        "named": int(about["columns"] is not None),
+        "masked_columns": ", ".join(map(str, [*about["masked"], 0])),
+        "column_names": ", ".join(names).replace("*/", "* /"),
+        "shift": _doubles(about["shift"]),
+        "factor": _doubles(about["factor"]),
+        "mean": _doubles(about["mean"]),
+        "names": _texts(names),
+    }
+
+
 def _of_forecast(about: Mapping[str, Any]) -> dict[str, Any]:
     levels, moved = about["levels"], about["moved"]
     pairs = 0 if moved is None else len(levels) // 2
@@ -29,28 +68,70 @@ def _of_forecast(about: Mapping[str, Any]) -> dict[str, Any]:
     tails = [f" {100 * x:g} %" if x is not None else "" for x in levels]
     flat = [] if moved is None else np.ravel(moved).tolist()
     return {
-        "count_columns": len(about["columns"]),
+        **_of_row(about),
         "count_targets": len(about["targets"]),
         "count_steps": about["horizon"],
         "count_levels": len(levels),
         "count_made": made,
         "count_pairs": pairs,
-        "count_masked": len(about["masked"]),
-        "column_names": ", ".join(about["columns"]).replace("*/", "* /"),
         "target_names": _texts(about["targets"]),
         "level_names": _texts(tails),
-        "masked_columns": ", ".join(map(str, [*about["masked"], 0])),
         "target_shift": _doubles(about["target_shift"]),
         "target_factor": _doubles(about["target_factor"]),
         "moved": _doubles([*flat, 0.0]),
-        "shift": _doubles(about["shift"]),
-        "factor": _doubles(about["factor"]),
-        "mean": _doubles(about["mean"]),
-        "names": _texts(about["columns"]),
     }
 
 
-_WORDS = {"text": _of_text, "forecast": _of_forecast}
+def _of_answers(about: Mapping[str, Any]) -> dict[str, Any]:
+    found = about["answers"]
+    if found["classes"] is None:
+        scaler = found["scaler"]
+        own: dict[str, Any] = {
+            "what": "numbers",
+            "answer_shift": _doubles(scaler["shift"]),
+            "answer_factor": _doubles(scaler["factor"]),
+        }
+    else:
+        several = bool(found.get("several"))
+        own = {
+            "what": f"{'labels' if several else 'a label'}, and the probability of each",
+            "several": int(several),
+            "labels": _texts([" ".join(str(x).split()) for x in found["classes"]]),
+        }
+    return own | (_of_rows(about) if "columns" in about else _of_tokens(about))
+
+
+def _of_rows(about: Mapping[str, Any]) -> dict[str, Any]:
+    row = _of_row(about)
+    first = (
+        f"The first line of the table has the names of its columns. Those that the network reads\n"
+        f"   are {row['column_names']}; others are left out."
+        if row["named"]
+        else f"A row has {row['count_columns']} numbers, with commas between them."
+    )
+    then = "It answers after each row; an empty line begins another sequence."
+    return {**row, "file": "table.csv", "reads": f"{first}\n   {then}"}
+
+
+def _of_tokens(about: Mapping[str, Any]) -> dict[str, Any]:
+    words, longest = about.get("words") or [], about.get("length") or 0
+    read = about["level"] if "level" in about else f"symbols from 0 to {about['symbols'] - 1}"
+    cut = f" Of each it reads the first {longest} {read}." if longest else ""
+    return {
+        "file": "lines.txt",
+        "reads": f"A line is a sequence of {read}, which gets an answer.{cut}",
+        "letters": int(about.get("level") == "characters"),
+        "longest": longest,
+        "known": len(words),
+        "words": _texts([*words, ""]),
+    }
+
+
+def _of_audio(about: Mapping[str, Any]) -> dict[str, Any]:
+    return {"rate": about["rate"], "residual": int(about["residual"])}
+
+
+_WORDS = {"text": _of_text, "forecast": _of_forecast, "answers": _of_answers, "audio": _of_audio}
 
 
 def _quoted(text: bytes) -> str:

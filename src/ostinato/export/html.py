@@ -5,8 +5,10 @@ import json
 from collections.abc import Mapping
 
 from ..tasks.interface import Interface
+from ..wiring.program import Program
 from .javascript import function
-from .program import Program
+
+KINDS = ("text", "forecast", "audio")  # of interfaces, which have a page
 
 
 def page(

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from ..wiring.program import Program
 from .code import Language, Printer
-from .loops import Loops, loops_of
-from .program import Program
+from .loops import Loops
+from .lowering import loops_of
 
 FUNCTIONS = {
     **{
@@ -64,7 +65,7 @@ def function(program: Program, name: str = "make") -> str:
         name: of the function.
 
     Example:
-        >>> from ostinato.export.program import trace
+        >>> from ostinato.wiring.program import trace
         >>> code = function(trace(ostinato.cells.Simple(3, 4, key=jax.random.key(0))))
         >>> code.splitlines()[0]
         'function make() {'

@@ -1,33 +1,68 @@
 """What leaves Ostinato: the network of a run in another form, with what its numbers mean."""
 
+import dataclasses
+import functools
+import json
 from collections.abc import Callable
-from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
+from safetensors.numpy import save
+
+from ..cells import Model
 from ..errors import BadInput
-from ..files import write_whole
+from ..files import write_new
 from ..runs import Run
 from ..settings import shown
 from ..tasks.interface import Interface
-from . import c, c_program, html
-from .program import Program, trace
+from ..wiring import to_rtneural
+from ..wiring.program import Program, trace
+from . import c, c_program, folder, html, torch
+from .c_program import template
+from .onnx import to_onnx
+from .torch_both_ways import modules
+
+RAW = "Numbers go in and come out as the network has them; its task does not say what they mean."
 
 
-class Exported(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Exported:
     """A trained network on its way out.
 
     Attributes:
         name: with which files and names in code begin.
-        program: its step.
-        interface: what its numbers mean.
-        about: where it is from, in a line.
+        run: the run that it is from.
+        step: the training steps that it had done.
+        network: the trained network.
+        licence: of its weights.
     """
 
     name: str
-    program: Program
-    interface: Interface
-    about: str
+    run: Run
+    step: int
+    network: Model
+    licence: str | None = None
+
+    @property
+    def inputs(self) -> int:
+        """The size of an input vector."""
+        return self.run.sizes.inputs
+
+    @property
+    def about(self) -> str:
+        """Where it is from, in a line."""
+        return f"{self.run.path.name}, step {self.step}: {self.run.config.task}"
+
+    @functools.cached_property
+    def interface(self) -> Interface:
+        """What its numbers mean."""
+        task = self.run.config.task
+        return task.kind.interface(task.settings, self.run.artefacts)
+
+    @functools.cached_property
+    def program(self) -> Program:
+        """Its step, if it has one."""
+        return trace(self.network, self.inputs)
 
 
 class Target(NamedTuple):
@@ -35,71 +70,120 @@ class Target(NamedTuple):
 
     Attributes:
         help: what it is, in a few words.
-        files: the content of each file, by its suffix.
+        files: the content of each file, by what is put behind the name: `.h`, `-step.onnx`, or
+            `/config.json` for a file in a folder.
+        bits: of a weight that it can have.
     """
 
     help: str
-    files: Callable[[Exported, int], dict[str, str]]
+    files: Callable[[Exported, int], dict[str, str | bytes]]
+    bits: tuple[int, ...] = (32,)
 
 
-def _c(made: Exported, bits: int) -> dict[str, str]:
+def _c(made: Exported, bits: int) -> dict[str, str | bytes]:
+    raw = made.interface.kind == "raw"
+    about = f"{made.about}\n   {RAW}" if raw else made.about
+    made.interface.check_plain()
     code = c.header(made.program, made.name, bits)
-    return {
-        ".h": f"/* {made.about.replace('*/', '* /')} */\n{code}",
-        ".c": c_program.main(template(f"{made.interface.kind}.c"), made.interface, made.name),
-    }
+    files: dict[str, str | bytes] = {".h": f"/* {about.replace('*/', '* /')} */\n{code}"}
+    if not raw:
+        files[".c"] = c_program.main(made.interface, made.name)
+    return files
 
 
-def _html(made: Exported, bits: int) -> dict[str, str]:
-    if bits != 32:
-        raise BadInput("a page has weights of 32 bits; leave out --bits, or export to c")
-    parts = {name: template(f"{made.interface.kind}.{name}") for name in ("html", "js")}
+def _html(made: Exported, bits: int) -> dict[str, str | bytes]:
+    kind, program = made.interface.kind, made.program
+    made.interface.check_plain()
+    if kind not in html.KINDS:
+        what = "the numbers of its network" if kind == "raw" else "labels or numbers"
+        raise BadInput(
+            f"the run gives {what}, for which there is no page; export it to c, onnx or torch"
+        )
+    parts = {name: template(f"{kind}.{name}") for name in ("html", "js")}
     frame = template("page.html")
-    return {".html": html.page(frame, parts, made.program, made.interface, made.about)}
+    return {".html": html.page(frame, parts, program, made.interface, made.about)}
+
+
+def _rtneural(made: Exported, bits: int) -> dict[str, str | bytes]:
+    kind, about = made.interface
+    content = to_rtneural(made.network)
+    if kind == "audio":
+        content |= {"samplerate": about["rate"], "in_skip": int(about["residual"])}
+    kept = {"about": made.about, "interface": made.interface._asdict()}
+    return {".json": json.dumps(content | {"metadata": kept})}
+
+
+def _folder(made: Exported, bits: int) -> dict[str, str | bytes]:
+    return folder.files(made.run, made.step, made.network, made.licence)
+
+
+def _onnx(made: Exported, bits: int) -> dict[str, str | bytes]:
+    about = {"about": made.about, "interface": json.dumps(made.interface._asdict())}
+    files: dict[str, str | bytes] = {".onnx": to_onnx(made.network, made.inputs, about=about)}
+    if made.network.can_step:
+        step = to_onnx(made.network, made.inputs, step=True, about=about)
+        files["-step.onnx"] = step
+    return files
+
+
+def _torch(made: Exported, bits: int) -> dict[str, str | bytes]:
+    if made.network.can_step:
+        source, numbers = torch.module(made.program, made.name, made.about)
+    else:
+        source, numbers = modules(made.network, made.name, made.about)
+    about = {"interface": json.dumps(made.interface._asdict())}
+    return {".py": source, ".safetensors": save(numbers, about)}
 
 
 TARGETS = {
-    "c": Target("a C99 header, and a program that uses it", _c),
+    "c": Target("a C99 header, and a program that uses it", _c, bits=(32, 8)),
     "html": Target("one page that runs in any browser", _html),
+    "torch": Target("a module of torch as source, and its weights", _torch),
+    "onnx": Target("an ONNX model of a sequence, and one of a step", _onnx),
+    "rtneural": Target("the JSON that audio plug-ins load with RTNeural", _rtneural),
+    "folder": Target("a run folder to give away, without the data", _folder),
 }
 
 
-def template(name: str) -> str:
-    return (files(__package__) / "templates" / name).read_text(encoding="utf-8")
-
-
-def export_run(run: Run, to: str, path: Path | None = None, *, bits: int = 32) -> list[Path]:
+def export_run(
+    run: Run, to: str, path: Path | None = None, *, bits: int = 32, licence: str | None = None
+) -> list[Path]:
     """Write the network of a run in another form.
 
     Args:
         run: a trained run; see `open_run`. Its data are not needed.
         to: a name in `TARGETS`.
         path: where to write, without a suffix: `model` becomes `model.h` and `model.c`. The name of
-            the run's folder by default. A file that exists is not overwritten.
+            the run's folder by default. Nothing that exists is overwritten, and either all files
+            are written or none.
         bits: of a weight: 32, or in C also 8.
+        licence: of the weights, a line for the card of a folder.
 
     Returns:
         The files that were written.
     """
     if to not in TARGETS:
         raise BadInput(f"--to is one of {', '.join(TARGETS)}, got {shown(to)}")
+    target = TARGETS[to]
+    if bits not in target.bits:
+        others = ", ".join(name for name, other in TARGETS.items() if bits in other.bits)
+        instead = f"; {bits} bits are for {others}" if others else ""
+        wanted = " or ".join(map(str, target.bits))
+        raise BadInput(f"--to {to} has weights of {wanted} bits, got {bits}{instead}")
+    if licence is not None and (to != "folder" or not licence.strip() or not licence.isprintable()):
+        raise BadInput(f"--licence is a line for the card of --to folder, got {shown(licence)}")
     path = Path(_as_name(run.path.name)) if path is None else path
-    name = _as_name(path.name)
-    task = run.config.task
-    interface = task.kind.interface(task.settings, run.artefacts)
-    step, network = run.saved()
-    program = trace(network, run.sizes.inputs)
-    made = Exported(name, program, interface, f"{run.path.name}, step {step}: {task}")
-    texts = TARGETS[to].files(made, bits)
-    written = {path.with_name(path.name + end): text for end, text in texts.items()}
-    for file in written:
-        if file.exists():
-            raise BadInput(f"{file} exists; choose another --out, or remove it")
-        if not file.parent.is_dir():
-            raise BadInput(f"{file} cannot be written: there is no folder {file.parent}")
-    for file, text in written.items():
-        write_whole(file, text.encode())
-    return [*written]
+    if path.name in ("", ".."):
+        raise BadInput(f"--out is where to write, with a name; got {path}")
+    if not path.parent.is_dir():
+        raise BadInput(f"{path} cannot be written: there is no folder {path.parent}")
+    contents = target.files(Exported(_as_name(path.name), run, *run.saved(), licence), bits)
+    written = {
+        path.name + end: content.encode() if isinstance(content, str) else content
+        for end, content in contents.items()
+    }
+    write_new(path.parent, written)
+    return [path.parent / name for name in written]
 
 
 def _as_name(words: str) -> str:

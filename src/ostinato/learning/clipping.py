@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from ..cells.building import divided_by_compiler
 from ..errors import BadInput
 from ..settings import as_words
 
@@ -101,12 +102,17 @@ def norm_of(x: Any) -> jax.Array:
         >>> float(norm_of(jnp.array([3e30, 4e30], jnp.float32)) / 5e30).__round__(5)
         1.0
     """
-    x = jnp.asarray(x).reshape(-1)
+    x = jnp.asarray(x)
+    # Devices that share an array would have to copy all of it to make it flat.
+    x = x if divided_by_compiler() else x.reshape(-1)
     exponent = jnp.finfo(x.dtype).maxexp
     largest = jnp.max(jnp.abs(x), initial=0)
     scale = jnp.where(largest > 2.0 ** (exponent // 2 - 4), 2.0 ** -(3 * exponent // 4), 1.0)
     scale = scale.astype(largest.dtype)
-    return jnp.linalg.norm(x * scale) / scale
+    x = x * scale
+    # Not `jnp.linalg.norm`, which takes a matrix for a vector only if it is flat; and no device
+    # has all of an array that it shares with others.
+    return jnp.sqrt(jnp.sum(jnp.real(x * jnp.conj(x)))) / scale
 
 
 def norms_of(tree: Any) -> tuple[jax.Array, jax.Array]:

@@ -70,6 +70,8 @@ class EvolutionStrategy(Learner):
         rate: float = setting(0.02, "learning rate", min=0)
         schedule: str = setting("cosine", f"how the rate changes: {', '.join(SCHEDULES)}")
 
+    splits_batch = True
+
     objective: Objective
     steps: int
     directions: int = 64

@@ -157,6 +157,7 @@ class FirstOrder(Learner):
     """
 
     title: ClassVar[str] = "first order"
+    splits_batch = splits_vocabulary = True
 
     @dataclasses.dataclass(frozen=True)
     class Settings(GradientSettings):
@@ -234,9 +235,9 @@ class FirstOrder(Learner):
 
     @property
     def numbers(self) -> dict[str, float]:
-        found = {"rate": self._rate, "momentum": self.momentum, "weight_decay": self._decay}
+        values = {"rate": self._rate, "momentum": self.momentum, "weight_decay": self._decay}
         constant = self.clip != "off" and times_average(self.clip) is None
-        return {**found, "clip": float(self.clip)} if constant else found
+        return {**values, "clip": float(self.clip)} if constant else values
 
     def initial(self, network: Model) -> State:
         parameters, _ = trained(network)

@@ -42,11 +42,19 @@ class Gradient(abc.ABC):
         """What is carried from batch to batch, at the start: the network's initial state."""
         return network.initial((batch.sequences,))
 
-    @abc.abstractmethod
     def __call__(
         self, objective: Objective, network: Model, batch: Batch, state: Any
     ) -> tuple[jax.Array, Any, Any]:
         """The objective's value, its gradient as a module, and what the next batch gets."""
+        value, gradient, final = self.own(objective, network, batch, state)
+        value, gradient = objective.joined(batch, (value, gradient))
+        return value, gradient, final
+
+    @abc.abstractmethod
+    def own(
+        self, objective: Objective, network: Model, batch: Batch, state: Any
+    ) -> tuple[jax.Array, Any, Any]:
+        """The same for the sequences of this device, if several share a batch."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,14 +63,14 @@ class Full(Gradient):
 
     omega: float = 0.0
 
-    def __call__(
+    def own(
         self, objective: Objective, network: Model, batch: Batch, state: Any
     ) -> tuple[jax.Array, Any, Any]:
         parameters, rest = trained(network)
 
         def total(parameters: Any) -> tuple[jax.Array, tuple[jax.Array, Any]]:
             network = eqx.combine(parameters, rest)
-            value, final = objective.value(network, batch, state)
+            value, final = objective.own_value(network, batch, state)
             if not self.omega:
                 return value, (value, final)
             term = omega(
@@ -73,7 +81,7 @@ class Full(Gradient):
                 state,
                 **batch.marks,
             )
-            return value + self.omega * term, (value, final)
+            return value + self.omega * objective.unweighted(batch, term), (value, final)
 
         gradient, (value, final) = jax.grad(total, has_aux=True)(parameters)
         return value, gradient, final
@@ -85,7 +93,7 @@ class Truncated(Gradient):
 
     window: int
 
-    def __call__(
+    def own(
         self, objective: Objective, network: Model, batch: Batch, state: Any
     ) -> tuple[jax.Array, Any, Any]:
         loss, targets = objective.per_step(batch, "the truncated gradient")
@@ -110,7 +118,7 @@ class Forwards(Gradient):
     def start(self, network: Model, batch: Batch) -> Any:
         return self.begin(network, jnp.asarray(batch.inputs))
 
-    def __call__(
+    def own(
         self, objective: Objective, network: Model, batch: Batch, state: Any
     ) -> tuple[jax.Array, Any, Any]:
         loss, targets = objective.per_step(batch, "a gradient that goes forwards in time")
@@ -134,10 +142,10 @@ def gradient_named(name: str, *, window: int = 20, omega: float = 0.0) -> Gradie
         raise BadInput(f"there is no gradient {name!r}; there are {', '.join(GRADIENTS)}")
     if omega and name != "full":
         raise BadInput(f"the term omega needs the full gradient, got {name}")
-    found = {
+    methods = {
         "full": Full(omega),
         "truncated": Truncated(window),
         "rtrl": Forwards(rtrl, rtrl_start),
         "lstm1997": Forwards(online1997, online1997_start),
     }
-    return found[name]
+    return methods[name]

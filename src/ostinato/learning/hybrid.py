@@ -110,9 +110,9 @@ class Hybrid(LedBy):
 
         def filled(do: Callable[..., Any]) -> Callable[..., Any]:
             def run(arrays: Any, learner_state: State) -> Any:
-                *found, report = do(arrays, learner_state)
+                *after, report = do(arrays, learner_state)
                 rest = {k: jnp.zeros(x.shape, x.dtype) for part in told for k, x in part.items()}
-                return *found, {k: jnp.asarray(report.get(k, x), x.dtype) for k, x in rest.items()}
+                return *after, {k: jnp.asarray(report.get(k, x), x.dtype) for k, x in rest.items()}
 
             return run
 
@@ -131,8 +131,8 @@ class Hybrid(LedBy):
         own = [r for r in reports if bool(r["second"]) == last]
         if not last:  # the entries of the second learner are all zero
             own = [{k: v for k, v in r.items() if k in EVERY_LEARNERS} for r in own]
-        found = (self.second if last else self.first).summary(own)
-        return {**found, "second": float(np.mean([r["second"] for r in reports]))}
+        entry = (self.second if last else self.first).summary(own)
+        return {**entry, "second": float(np.mean([r["second"] for r in reports]))}
 
     def _going(self, learner_state: State, loss: jax.Array) -> State:
         """The state after a step of the first learner with this loss."""

@@ -8,12 +8,16 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
+from jax.sharding import PartitionSpec
 
 from ..cells import Model
 from ..data import Batch
 from ..settings import NoSettings, check_arguments, options
 from ..tasks.losses import Loss, per_step
 from ..wiring import outputs_of
+
+AXIS = "devices"  # of the mesh over which the sequences of a batch are split
 
 # After a step: the network, the learner's state, what is carried, and the report.
 Stepped = tuple[Any, Any, Any, dict[str, jax.Array]]
@@ -28,6 +32,11 @@ class Objective:
         compute: dtype of the operands of matrix products; `None` for that of the parameters.
         memory: which states the forward scan keeps for the gradient; see `unroll`.
         backend, on_failure: the backend, and what to do if a kernel launch fails; see `unroll`.
+        by_symbol: whether devices share outputs by the symbols of a vocabulary: a batch is whole,
+            and the compiler divides the work; within a context of a mesh.
+        axis: the axis of a mesh of devices, within `jax.shard_map`, where a batch is what one of
+            them has of the sequences; `None` if it is whole. What is said to be over all sequences
+            is then the same on all devices, and takes one reduction.
 
     Example:
         >>> from ostinato.losses import SquaredError
@@ -42,12 +51,14 @@ class Objective:
     memory: str | int = "all"
     backend: str | None = None
     on_failure: str = "scan"
+    axis: str | None = None
+    by_symbol: bool = False
 
     def outputs(
         self, network: Model, batch: Batch, state: Any, watch: str | None = None
     ) -> tuple[Any, Any]:
         """The outputs and the final state; for `watch` see `outputs_of`."""
-        return outputs_of(
+        outputs, final = outputs_of(
             network,
             batch,
             state,
@@ -57,11 +68,56 @@ class Objective:
             backend=self.backend,
             on_failure=self.on_failure,
         )
+        if self.by_symbol:
+            outputs = jax.lax.with_sharding_constraint(outputs, PartitionSpec(None, None, AXIS))
+        return outputs, final
 
     def value(self, network: Model, batch: Batch, state: Any) -> tuple[jax.Array, Any]:
-        """The loss and the final state."""
+        """The loss over all sequences, and the final state."""
+        value, state = self.own_value(network, batch, state)
+        return self.joined(batch, value), state
+
+    def own_value(self, network: Model, batch: Batch, state: Any) -> tuple[jax.Array, Any]:
+        """The loss over the sequences of this device, and the final state."""
         outputs, state = self.outputs(network, batch, state)
         return self.loss(outputs, batch), state
+
+    @property
+    def devices(self) -> int:
+        """How many devices share a batch."""
+        return 1 if self.axis is None else jax.lax.axis_size(self.axis)
+
+    def summed(self, sums: Any) -> Any:
+        """Sums over all sequences, from a tree of sums over those of each device."""
+        return sums if self.axis is None else sum_over_devices(sums, self.axis)
+
+    def joined(self, batch: Batch, means: Any) -> Any:
+        """Weighted means over all sequences, from a tree of means over those of each device."""
+        if self.axis is None:
+            return means
+        every = np.size(batch.weights)  # so that a batch in which all steps count has the share 1
+        share = self.loss.weight(batch) / every
+        totals = jax.tree.map(lambda x: (share * x).astype(x.dtype), means)
+        totals, whole = self.summed((totals, self._own_weight(batch) / every))
+        return jax.tree.map(lambda x: (x / jnp.where(whole > 0, whole, 1)).astype(x.dtype), totals)
+
+    def unweighted(self, batch: Batch, mean: jax.Array) -> jax.Array:
+        """A mean over the sequences of this device, of which `joined` makes a plain mean."""
+        if self.axis is None:
+            return mean
+        even = self.summed(self._own_weight(batch)) / self.devices
+        return mean * (even / self.loss.weight(batch)).astype(mean.dtype)
+
+    def weights(self, *batches: Batch) -> list[jax.Array]:
+        """What totals over all sequences are divided by, for some batches in one reduction."""
+        if self.axis is None:
+            return [self.loss.weight(batch) for batch in batches]
+        wholes = self.summed([self._own_weight(batch) for batch in batches])
+        return [jnp.where(whole > 0, whole, 1) for whole in wholes]
+
+    def _own_weight(self, batch: Batch) -> jax.Array:
+        """The weight of the sequences of this device, 0 if nothing counts in them."""
+        return jnp.where(jnp.any(jnp.asarray(batch.counted) > 0), self.loss.weight(batch), 0)
 
     def per_step(self, batch: Batch, what: str) -> tuple[Any, Any]:
         """The loss as a sum over steps: a function of an output and its target, and the targets.
@@ -78,6 +134,36 @@ class Objective:
         return at, (batch.targets, batch.counted)
 
 
+def sum_over_devices(sums: Any, axis: str = AXIS) -> Any:
+    """The sums of a tree of arrays over the devices of a mesh, in one reduction.
+
+    On CPUs numbers of float32 are added in float64, where a few of them have the same sum in any
+    order: so it does not matter how devices are divided among processes, which add in other orders.
+    """
+    if jax.default_backend() != "cpu":
+        return jax.lax.psum(sums, axis)  # which XLA combines without a copy
+    flat, tree = ravel_pytree(sums)
+    with jax.enable_x64(True):
+        wide = jax.lax.convert_element_type(flat, jnp.promote_types(flat.dtype, jnp.float64))
+        return tree(jax.lax.convert_element_type(jax.lax.psum(wide, axis), flat.dtype))
+
+
+class Passes(NamedTuple):
+    """Work on sequences that a learner does in a step; see `Learner.passes`.
+
+    Attributes:
+        times: how often.
+        sequences: of how many sequences, which all devices share.
+        cost: of one, in those of `Learner.one_pass`.
+        of_weights: whether each sums as many numbers over devices as there are weights, not a few.
+    """
+
+    times: float
+    sequences: int
+    cost: float = 1.0
+    of_weights: bool = True
+
+
 class RunSize(NamedTuple):
     """What a learner may choose its settings by.
 
@@ -86,12 +172,14 @@ class RunSize(NamedTuple):
         batch: the number of sequences per batch.
         units: the units of the widest layer.
         epoch: the steps of an epoch; `None` if the training data are unlimited.
+        devices: how many devices share a batch.
     """
 
     steps: int
     batch: int
     units: int
     epoch: float | None = None
+    devices: int = 1
 
 
 def report_of(
@@ -144,6 +232,10 @@ class Learner(abc.ABC):
         can_vmap: whether steps of several runs may be one mapped program (`jax.vmap`). A learner
             whose step branches or loops should say no: mapped, it takes every branch, and goes on
             until the last of its loops ends.
+        splits_vocabulary: whether its state has the shapes of the parameters, so that devices may
+            share what belongs to the symbols of a vocabulary.
+        splits_batch: whether devices may share a batch: then whatever its step takes from
+            sequences is over all of them, by the methods of its objective (`Objective.axis`).
     """
 
     Settings: ClassVar[type] = NoSettings
@@ -155,6 +247,8 @@ class Learner(abc.ABC):
     epochs: int | None = None
     readout_only: bool = False
     can_vmap: bool = True
+    splits_batch: bool = False
+    splits_vocabulary: bool = False
 
     def __new__(cls, *given: Any, **named: Any) -> "Learner":
         if given or named:  # a copy is made without
@@ -240,6 +334,17 @@ class Learner(abc.ABC):
         """`step` with other values for `numbers`, which may be traced."""
         return self.step(network, learner_state, state, batch)
 
+    def passes(self, batch: int) -> list[Passes]:
+        """What a step does with a batch of so many sequences, from which a plan takes its time.
+
+        What depends on the numbers is counted as often as it may be.
+        """
+        return [Passes(1, batch)]
+
+    def one_pass(self, network: Model, state: Any, batch: Batch) -> Any:
+        """What `passes` are counted in, which a plan traces: a step, if it does nothing else."""
+        return self.step(network, self.initial(network), state, batch)
+
     def after_validation(self, learner_state: Any, value: float) -> Any:
         """The learner's state after a validation; smaller values are better."""
         return learner_state
@@ -266,7 +371,14 @@ class LedBy(Learner):
         """The learner that it is like."""
 
     def __post_init__(self) -> None:
-        for name in ("exact", "usual_batch", "log_every_step", "chunk"):
+        for name in (
+            "exact",
+            "usual_batch",
+            "log_every_step",
+            "chunk",
+            "splits_batch",
+            "splits_vocabulary",
+        ):
             object.__setattr__(self, name, getattr(self.leader, name))
 
     @property
@@ -276,6 +388,12 @@ class LedBy(Learner):
     @property
     def fewer_copies(self) -> str:
         return self.leader.fewer_copies
+
+    def passes(self, batch: int) -> list[Passes]:
+        return self.leader.passes(batch)
+
+    def one_pass(self, network: Model, state: Any, batch: Batch) -> Any:
+        return self.leader.one_pass(network, state, batch)
 
     def chosen_values(self) -> dict[str, Any]:
         return self.leader.chosen_values()

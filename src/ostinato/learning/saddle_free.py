@@ -42,7 +42,7 @@ from .clipping import norm_of
 from .hessian_free.curvature_batch import CurvatureSettings, Curved, check_exact, whole_and_part
 from .hessian_free.damping import Damping, reduction_ratio
 from .hessian_free.searches import Choice, backtrack, finite
-from .learner import Objective, RunSize, Stepped, report_of
+from .learner import Objective, Passes, RunSize, Stepped, report_of
 
 # Multiples of the machine epsilon: a Lanczos vector shorter than LEFT, relative to the largest
 # product, counts as zero; FLAT, relative to the largest eigenvalue, is the least damped curvature.
@@ -157,7 +157,9 @@ class SaddleFree(Curved):
         cls, name: str, settings: Any, objective: Objective, size: RunSize
     ) -> "SaddleFree":
         damping = {} if settings.tikhonov is None else {"damping": settings.tikhonov}
-        return cls(objective, settings.krylov, **damping, **settings.sizes(size.batch))
+        return cls(
+            objective, settings.krylov, **damping, **settings.sizes(size.batch, size.devices)
+        )
 
     @property
     def copies(self) -> int:
@@ -166,6 +168,15 @@ class SaddleFree(Curved):
     @property
     def fewer_copies(self) -> str:
         return "a smaller --krylov"
+
+    def passes(self, batch: int) -> list[Passes]:
+        """A gradient, Hessian products, which cost two of their part, and a value."""
+        curved = self.curvature or batch
+        return [
+            Passes(1, batch),
+            Passes(self.count, curved, 2),
+            Passes(1, batch, 1 / 3, of_weights=False),
+        ]
 
     def initial(self, network: Model) -> State:
         dtype = jnp.result_type(*jax.tree.leaves(trained(network)[0]))
@@ -180,16 +191,16 @@ class SaddleFree(Curved):
         count = min(self.count, theta.size)
         basis, (diagonal, beside) = lanczos(part.hessian(theta), gradient, count)
         damping = learner_state.scale * self.damping
-        found = _minimise(basis, diagonal, beside, gradient, damping)
-        broken = ~(jnp.isfinite(value) & jnp.all(jnp.isfinite(found.step)))
-        delta = jnp.where(broken, 0, found.step)
+        minimum = _minimise(basis, diagonal, beside, gradient, damping)
+        broken = ~(jnp.isfinite(value) & jnp.all(jnp.isfinite(minimum.step)))
+        delta = jnp.where(broken, 0, minimum.step)
 
         def after(d: jax.Array) -> jax.Array:
             return whole.value(theta + d)
 
         chosen = Choice(delta, finite(after(delta)), jnp.asarray(1))
         moved, length = backtrack(after, chosen, value, jnp.vdot(gradient, delta))
-        ratio = reduction_ratio(chosen.value - value, found.promised)
+        ratio = reduction_ratio(chosen.value - value, minimum.promised)
         refused = broken | (length == 0) | ~jnp.isfinite(moved.value)
         rule = Damping(tikhonov=self.damping, structural=0.0)
         scale = rule.next_scale(learner_state.scale, ratio, refused)
@@ -205,8 +216,8 @@ class SaddleFree(Curved):
             after=moved.value,
             damping=damping,
             ratio=ratio,
-            negative=found.negative,
-            lowest=found.lowest,
+            negative=minimum.negative,
+            lowest=minimum.lowest,
             refused=refused,
             gradients=work,
         )
@@ -214,13 +225,13 @@ class SaddleFree(Curved):
         return network, State(scale, learner_state.steps + 1), final, report
 
     def summary(self, reports: list[dict[str, Any]]) -> dict[str, Any]:
-        found = super().summary(reports)
+        entry = super().summary(reports)
         for name in ("rate", "damping", "ratio", "negative", "lowest"):
-            found[name] = float(reports[-1][name])
-        return found
+            entry[name] = float(reports[-1][name])
+        return entry
 
 
-class _Found(NamedTuple):
+class _Minimum(NamedTuple):
     """δ `(N,)`, q(δ), the number of negative eigenvalues of T, and the smallest eigenvalue."""
 
     step: jax.Array
@@ -235,7 +246,7 @@ def _minimise(
     beside: jax.Array,
     gradient: jax.Array,
     damping: jax.Array,
-) -> _Found:
+) -> _Minimum:
     """Minimise `q(δ) + ½ damping ‖δ‖²` over δ in the span of the basis; NaN if T is not finite."""
     sound = jnp.all(jnp.isfinite(diagonal)) & jnp.all(jnp.isfinite(beside))
     # Zero rows of the basis get an eigenvalue that is neither negative nor the smallest.
@@ -250,4 +261,4 @@ def _minimise(
     y = -along / jnp.maximum(size + damping, flat)
     promised = jnp.vdot(along, y) + 0.5 * jnp.vdot(y, size * y)
     step = jnp.where(sound, (vectors @ y) @ basis, jnp.nan)
-    return _Found(step, promised, jnp.sum(values < -flat), values[0])
+    return _Minimum(step, promised, jnp.sum(values < -flat), values[0])

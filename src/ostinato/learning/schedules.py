@@ -18,13 +18,16 @@ The first six depend only on the step. Source: Galvan (2015), section 1.5, for a
 section 5.3.
 """
 
+from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
 
 import jax
 import jax.numpy as jnp
 
 from ..errors import BadInput
 from ..settings import as_words
+from ..tasks import Task
 
 BY_STEP = ("constant", "step", "exponential", "linear", "cosine", "halving")
 SCHEDULES = (*BY_STEP, "plateau", "adaptive", "line-search")
@@ -106,3 +109,25 @@ def length_at(step: int, steps: int, first: int, last: int) -> int:
         raise BadInput(f"lengths must rise from 1 or more, got {first} to {last}")
     stage = min(STAGES - 1, 2 * STAGES * step // max(1, steps))
     return round(first * (last / first) ** (stage / (STAGES - 1)))
+
+
+def epochs(task: Task, size: int, done: int, steps: int, first: int | None = None) -> float | None:
+    """How many epochs the steps of a run that are done make; `None` if its data are unlimited.
+
+    Args:
+        task: with the training data.
+        size: sequences per batch.
+        done: of `steps`, those of the whole run.
+        first: the initial length of a curriculum, if there is one.
+    """
+    begins = [0, done]
+    if first is not None:  # a new stage begins at every tenth of the run
+        begins = [-(-stage * max(1, steps) // (2 * STAGES)) for stage in range(STAGES)]
+        begins = [*(begin for begin in begins if begin < done), done]
+    counts: Counter[int] = Counter()
+    for begin, end in pairwise(begins):
+        length = task.length if first is None else length_at(begin, steps, first, task.length)
+        counts[length] += end - begin
+    each = [task.epochs(count, size, length) for length, count in counts.items()]
+    known = [count for count in each if count is not None]
+    return sum(known) if len(known) == len(each) else None

@@ -50,6 +50,7 @@ class Transformation(Learner):
         rate: float | None = setting(None, "learning rate", min=0)
 
     make: ClassVar[Any] = None
+    splits_batch = splits_vocabulary = True
 
     transformation: optax.GradientTransformation
     objective: Objective

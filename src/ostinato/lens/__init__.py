@@ -9,6 +9,7 @@ from .echo_state import memory_capacity as memory_capacity
 from .find_unit import find_unit as find_unit
 from .gradient_by_lag import gradient_by_lag as gradient_by_lag
 from .gradient_by_lag import memory_length as memory_length
+from .gradient_by_lag import reach as reach
 from .jacobians import hochreiter_bound as hochreiter_bound
 from .jacobians import jacobian_by_lag as jacobian_by_lag
 from .jacobians import preactivation_jacobian_norms as preactivation_jacobian_norms
@@ -22,14 +23,13 @@ from .paths import toy_contribution as toy_contribution
 from .patterns import pattern as pattern
 from .perturbation import ignored_before as ignored_before
 from .perturbation import influence_by_lag as influence_by_lag
-from .reach import reach as reach
 from .reading import read as read
 from .reading import similar_states as similar_states
-from .recurrent_matrices import recurrent_matrices as recurrent_matrices
 from .saturation import dead_units as dead_units
 from .saturation import gates_over_time as gates_over_time
 from .saturation import saturation as saturation
 from .spectrum import fixed_points as fixed_points
 from .spectrum import largest_singular_value as largest_singular_value
 from .spectrum import lyapunov_exponent as lyapunov_exponent
+from .spectrum import recurrent_matrices as recurrent_matrices
 from .spectrum import spectral_radius as spectral_radius

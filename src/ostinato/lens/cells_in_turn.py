@@ -16,8 +16,7 @@ from ..cells import Layer
 from ..through_time.borders import Borders, held, restarted, without_padding
 from ..through_time.check import sizes
 from ..through_time.running import over_parts, starting_state
-from ..through_time.step import take_apart
-from ..through_time.tracing import evaluate, read
+from ..through_time.step import evaluate, read, take_apart
 from .squashed import cells_within, names_of, squashed_blocks
 
 # path, cell, inputs, state or None, backwards -> outputs, final state

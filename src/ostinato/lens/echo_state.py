@@ -11,8 +11,8 @@ from ..cells import Layer
 from ..cells.building import input_size
 from ..errors import BadInput
 from ..through_time import unroll
-from ..through_time.check import sizes
-from .jacobians import check, step_jacobians
+from ..through_time.check import check_can_step, sizes
+from .jacobians import step_jacobians
 from .spectrum import lyapunov_exponent, spectral_radius
 
 MET = 1e-3  # of the distance at the start
@@ -66,7 +66,7 @@ def echo_state(
         >>> found.distance.shape, found.forgets
         ((200,), False)
     """
-    check(cell, "echo_state")
+    check_can_step(cell, "echo_state")
     if starts < 2:
         raise BadInput(f"starts must be at least 2, got {starts}")
     steps, batch = sizes(cell, xs)

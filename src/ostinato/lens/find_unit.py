@@ -29,7 +29,7 @@ LEAST = 20  # pieces of a text
 TOGETHER = 64  # units whose numbers are made at a time
 
 
-class Found(NamedTuple):
+class FoundUnit(NamedTuple):
     """A unit, and how well it follows the pattern.
 
     Attributes:
@@ -67,7 +67,7 @@ class Ranking(NamedTuple):
             its means.
     """
 
-    units: list[Found]
+    units: list[FoundUnit]
     chance: np.ndarray
     measure: str
     split: int
@@ -134,7 +134,7 @@ def _check(states: np.ndarray, values: np.ndarray) -> None:
 
 def _thresholds(
     states: np.ndarray, patterns: np.ndarray, split: int, count: int
-) -> tuple[list[Found], np.ndarray]:
+) -> tuple[list[FoundUnit], np.ndarray]:
     """The best units of the first pattern, and the score of the best unit of each other one."""
     bins, low, width = _binned(states, split)
     # Balanced accuracy is (1 + hits - false alarms) / 2, both as shares; Youden's J without the 1.
@@ -152,13 +152,13 @@ def _thresholds(
     # A rotated pattern that does not change in a part has no score.
     there = (totals > 0) & (totals < split)
 
-    def found(unit: int, n: int) -> Found:
+    def found(unit: int, n: int) -> FoundUnit:
         sign = 1 if gains[unit, n] >= 0 else -1
         place = int(places[unit, n])
         threshold = float(low[unit] + width[unit] * (place + 1))
         inside = patterns[split:, n] > 0
         score, f1, area = _scored(bins[unit, split:], inside, place, sign)
-        return Found(unit, sign, threshold, float(scores[unit, n]), score, f1, area)
+        return FoundUnit(unit, sign, threshold, float(scores[unit, n]), score, f1, area)
 
     best = np.argsort(-scores[:, 0], kind="stable")[:count]
     best_of = [found(int(np.argmax(scores[:, n])), n).score for n in _others(there)]
@@ -226,14 +226,14 @@ def _scored(
 
 def _correlations(
     states: np.ndarray, patterns: np.ndarray, split: int, count: int
-) -> tuple[list[Found], np.ndarray]:
+) -> tuple[list[FoundUnit], np.ndarray]:
     """As `_thresholds`, for numbers."""
     first = _correlation(states[:split], patterns[:split])
     second = _correlation(states[split:], patterns[split:])
     scores = np.where(first * second > 0, second**2, 0)
     best = np.argsort(-np.abs(first[:, 0]), kind="stable")[:count]
     units = [
-        Found(
+        FoundUnit(
             unit=int(unit),
             sign=1 if first[unit, 0] >= 0 else -1,
             threshold=None,

@@ -31,7 +31,7 @@ from ..through_time.borders import (
     where,
     without_padding,
 )
-from ..through_time.check import sizes
+from ..through_time.check import check_can_step, sizes
 from ..through_time.running import starting_state
 
 
@@ -58,7 +58,7 @@ def step_jacobians(
         >>> step_jacobians(cell, jnp.ones((100, 8, 3))).shape
         (100, 8, 32, 32)
     """
-    check(cell, "step_jacobians")
+    check_can_step(cell, "step_jacobians")
     cell.check_inputs(xs)
     xs, borders = find_borders(xs, lengths, resets, *sizes(cell, xs))
     return _step_jacobians(cell, xs, state, borders)
@@ -113,7 +113,7 @@ def jacobian_by_lag(
         >>> jacobian_by_lag(cell, xs, probes=1, key=jax.random.key(1)).shape
         (101,)
     """
-    check(cell, "jacobian_by_lag")
+    check_can_step(cell, "jacobian_by_lag")
     cell.check_inputs(xs)
     steps = steps_until(at, sizes(cell, xs)[0])
     if probes is not None and key is None:
@@ -176,12 +176,6 @@ class OnVectors:
             [x.reshape(*x.shape[:k], math.prod(x.shape[k:])) for x in jax.tree.leaves(floats)],
             axis=-1,
         )
-
-
-def check(cell: Layer, name: str) -> None:
-    """Refuse what has no step, such as a layer that must see the whole sequence."""
-    if not cell.can_step:
-        raise BadInput(f"{name} needs a cell with a step, got {type(cell).__name__}")
 
 
 @eqx.filter_jit

@@ -186,7 +186,7 @@ class Lines(Chart):
 
     def _ticks(self, places: list[float]) -> Ticks | None:
         if self.places is not None:
-            return named_ticks(self.places, most=NAMED)
+            return named_ticks(self.places, max=NAMED)
         return log_ticks(places) if self.log_x else None
 
     def ends(self) -> tuple[float, float]:
@@ -299,7 +299,7 @@ class Weights(Chart):
         height = max(360, 150 + 18 * min(len(self.rows), NAMED))
         if self.pixels:
             height = 110 + 480 * len(self.rows) // len(self.columns)
-        ticks = middle_ticks if self.pixels else partial(named_ticks, most=NAMED)
+        ticks = middle_ticks if self.pixels else partial(named_ticks, max=NAMED)
         return Drawing(
             x=Axis(title=self.x_title, ticks=ticks(self.columns), tilted=not self.pixels),
             y=Axis(title=self.y_title, ticks=ticks(self.rows), down=True),

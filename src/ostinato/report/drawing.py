@@ -189,20 +189,20 @@ def positive(values: Iterable[float | None]) -> list[float | None]:
     return [x if x is not None and x > 0 else None for x in values]
 
 
-def thinned(count: int, most: int = 12) -> list[int]:
-    """Indices of every 1st, 2nd, 5th, 10th, … of `count` ticks, at most `most` of them.
+def thinned(count: int, max: int = 12) -> list[int]:
+    """Indices of every 1st, 2nd, 5th, 10th, … of `count` ticks, at most `max` of them.
 
     Example:
         >>> thinned(50, 5)
         [0, 10, 20, 30, 40]
     """
     steps = (k * 10**p for p in itertools.count() for k in (1, 2, 5))
-    return list(range(0, count, next(step for step in steps if count <= step * most)))
+    return list(range(0, count, next(step for step in steps if count <= step * max)))
 
 
-def named_ticks(names: Sequence[str], most: int = 12) -> Ticks:
-    """The ticks of an axis with one position per name, of which at most `most` are shown."""
-    places = thinned(len(names), most)
+def named_ticks(names: Sequence[str], max: int = 12) -> Ticks:
+    """The ticks of an axis with one position per name, of which at most `max` are shown."""
+    places = thinned(len(names), max)
     return [float(i) for i in places], [names[i] for i in places]
 
 

@@ -14,6 +14,7 @@ from .page import document
 
 PAGE = "evolution.html"
 WIDTH, HEIGHT, MARGIN = 900, 320, 40
+COLUMN = 150  # pixels between two operations, one after the other
 SIGNS = {
     "add": "+",
     "subtract": "−",
@@ -122,18 +123,18 @@ def graph_svg(graph: Graph) -> str:
         columns.setdefault(depth[value], []).append(value)
     last = max(depth) + 1
     tall = max(max(len(column) for column in columns.values()), graph.states + 1)
-    width, height = 150 * last + 120, 60 * tall + 20
+    width, height = COLUMN * last + 120, 60 * tall + 20
     at: dict[int, tuple[float, float]] = {}
     for number, column in columns.items():
         for row, value in enumerate(column):
-            at[value] = (60 + 150 * number, height * (row + 1) / (len(column) + 1))
+            at[value] = (60 + COLUMN * number, height * (row + 1) / (len(column) + 1))
     ends = [(f"{STATE_NAMES[s]}'", value) for s, value in enumerate(graph.updates)]
     ends.append(("y", graph.output))
     parts = []
     for value, node in graph.numbered():
         parts += [_edge(at[operand], at[value]) for operand in node.operands]
     for row, (name, value) in enumerate(ends):
-        end = (60.0 + 150 * last, height * (row + 1) / (len(ends) + 1))
+        end = (60.0 + COLUMN * last, height * (row + 1) / (len(ends) + 1))
         parts += [_edge(at[value], end), _box(end, name, COLOURS[2])]
     for value, place in at.items():
         node_of = graph.node(value)
@@ -146,10 +147,12 @@ def graph_svg(graph: Graph) -> str:
 
 
 def _edge(start: tuple[float, float], end: tuple[float, float]) -> str:
+    """A line between two places; one along its row passes above the boxes that lie between."""
     (x, y), (to_x, to_y) = start, end
-    bend = (to_x - x) / 2
-    path = f"M{x:.1f} {y:.1f}C{x + bend:.1f} {y:.1f} {to_x - bend:.1f} {to_y:.1f} {to_x:.1f} "
-    return f'<path class="line" d="{path}{to_y:.1f}"/>'
+    bend, columns = (to_x - x) / 2, round((to_x - x) / COLUMN)
+    lift = min(30 + 10 * columns, 85) if columns > 1 and y == to_y else 0
+    path = f"M{x:.1f} {y:.1f}C{x + bend:.1f} {y - lift:.1f} {to_x - bend:.1f} {to_y - lift:.1f} "
+    return f'<path class="line" d="{path}{to_x:.1f} {to_y:.1f}"/>'
 
 
 def _box(place: tuple[float, float], words: str, colour: str) -> str:

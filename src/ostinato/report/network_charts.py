@@ -29,7 +29,7 @@ from ..names import plain_name, state_name
 from ..reservoir.sparse import BlockSparse
 from ..runs.loop.probe import Lens
 from ..tasks.confusion import confusion
-from ..tasks.task import Picture
+from ..tasks.pictures import Picture, Plot
 from ..through_time import unroll
 from .charts import Bars, Chart, Heat, Lines, Plane, Series, Weights, numbers
 from .page import Reading
@@ -39,7 +39,6 @@ from .training_charts import LAG, weights_of
 CHARACTERS = 1500  # of a text whose activations are shown
 UNITS = 256  # that are shown
 CLASSES = 40  # that are shown of many
-DENSE_UP_TO = 1000  # units up to which all eigenvalues of a reservoir are computed
 FADED = 0.01
 TITLE = 80  # characters of an answer above its picture
 HIGHEST = 10.0  # bounds above this are not drawn; they would stretch the axis
@@ -251,7 +250,23 @@ def looks(subject: Subject) -> list[Chart]:
     """Where the network looks in some examples, or what it draws, if it can say so."""
     pictures = subject.task.pictures(subject.whole)
     measured = f" Drawn {weights_of(subject.step)}."
-    return [weights(picture, f"looks-{n}", measured) for n, picture in enumerate(pictures, 1)]
+    plots = [_plotted(plot, measured) for plot in subject.task.plots(subject.whole)]
+    return plots + [
+        weights(picture, f"looks-{n}", measured) for n, picture in enumerate(pictures, 1)
+    ]
+
+
+def _plotted(plot: Plot, measured: str) -> Chart:
+    """Lines of a task as a chart."""
+    series = [Series(name, plot.x, numbers(values)) for name, values in plot.lines.items()]
+    return Lines(
+        name=plot.name,
+        title=plot.title,
+        caption=f"{plot.title}.{measured}",
+        series=series,
+        x_title=plot.x_title,
+        y_title=plot.y_title,
+    )
 
 
 def confusions(subject: Subject) -> list[Chart]:
@@ -353,15 +368,6 @@ def _reach(lags: np.ndarray, values: np.ndarray) -> str:
     return f"{length} or more" if length == lags[-1] else str(length)
 
 
-def reservoir_spectra(subject: Subject) -> list[Chart]:
-    """The eigenvalues of the recurrent matrix of each reservoir, one chart per layer."""
-    matrices = reservoir_matrices(subject.network)
-    return [
-        _reservoir_spectrum(n if len(matrices) > 1 else None, matrix)
-        for n, matrix in enumerate(matrices.values(), 1)
-    ]
-
-
 def reservoir_matrices(network: Model) -> dict[str, BlockSparse]:
     """The sparse recurrent matrices of a network by their paths, lowest layer first.
 
@@ -376,29 +382,3 @@ def reservoir_matrices(network: Model) -> dict[str, BlockSparse]:
     return {
         jax.tree_util.keystr(path): leaf for path, leaf in leaves if isinstance(leaf, BlockSparse)
     }
-
-
-def _reservoir_spectrum(layer: int | None, matrix: BlockSparse) -> Chart:
-    whole, units = np.asarray(matrix.dense(), float), matrix.units
-    if units <= DENSE_UP_TO:
-        points = np.linalg.eigvals(whole)
-        shown = f"All {units:,} eigenvalues of the recurrent matrix R of the reservoir."
-    else:
-        points = matrix.outermost()
-        shown = (
-            f"The {len(points)} eigenvalues of largest absolute value of the recurrent matrix R of "
-            f"the reservoir. The others are left out: R has {units:,} units, and all eigenvalues "
-            f"are computed for up to {DENSE_UP_TO:,}."
-        )
-    radius, stretch = np.abs(points).max(), float(largest_singular_value(whole))
-    return Plane(
-        name=f"reservoir-spectrum-{layer}" if layer else "reservoir-spectrum",
-        title=f"Eigenvalues of the reservoir{f', layer {layer}' if layer else ''}",
-        caption=(
-            f"{shown} The spectral radius is their largest absolute value, {radius:.3g}; the "
-            f"largest singular value σ is {stretch:.3g}. Directions with eigenvalues outside the "
-            "unit circle grow from step to step by the matrix alone, those inside it shrink; "
-            "neither the activation function nor the leak is included."
-        ),
-        points={f"radius {radius:.3g}, σ {stretch:.3g}": [complex(z) for z in points]},
-    )

@@ -59,14 +59,19 @@ class Table(NamedTuple):
 
     def html(self) -> str:
         head = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
-        body = "".join(
-            f"<tr>{''.join(f'<td>{escape(words)}</td>' for words in row)}</tr>" for row in self.rows
-        )
+        body = "".join(f"<tr>{self._cells(row)}</tr>" for row in self.rows)
         caption = f'<p class="hint">{escape(self.caption)}</p>' if self.caption else ""
         return (
             f"<section><h2>{escape(self.heading)}</h2>{caption}"
-            f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-            "</div></section>"
+            f'<div class="wide"><table class="stacks"><thead><tr>{head}</tr></thead>'
+            f"<tbody>{body}</tbody></table></div></section>"
+        )
+
+    def _cells(self, row: list[str]) -> str:
+        """The cells of a row; each says its column, for screens too narrow for a table."""
+        return "".join(
+            f'<td data-head="{escape(name)}">{escape(words)}</td>'
+            for name, words in zip(self.columns, row, strict=True)
         )
 
 
@@ -127,6 +132,7 @@ class Page:
         reading: a text with unit activations, or `None`.
         config: the settings.
         measures: tables and charts of what was measured on request.
+        notes: what was done to the data, a sentence each.
     """
 
     title: str
@@ -139,6 +145,7 @@ class Page:
     reading: Reading | None
     config: Config
     measures: Sequence[Part] = ()
+    notes: Sequence[str] = ()
 
 
 def html(page: Page) -> str:
@@ -156,6 +163,7 @@ def html(page: Page) -> str:
         *(part.html() for part in [*page.sections, *page.measures]),
         _samples(page.samples),
         _reading(page.reading),
+        _notes(page.notes),
         f"<section><h2>Settings</h2>{_settings(page.config)}</section>",
     ]
     return document(
@@ -167,6 +175,11 @@ def html(page: Page) -> str:
         numbers=page.numbers,
         activity=_numbers(page.reading),
     )
+
+
+def _notes(notes: Sequence[str]) -> str:
+    lines = "".join(f"<li>{escape(note)}</li>" for note in notes)
+    return f"<section><h2>What was done to the data</h2><ul>{lines}</ul></section>" if notes else ""
 
 
 def document(
@@ -224,7 +237,7 @@ def tables_page(
 
     Example:
         >>> table = Table("Results", ["cell", "bits"], [["lstm", "2.31"], ["gru", "2.35"]])
-        >>> "<td>2.31</td>" in tables_page("A comparison", "two cells", [table])
+        >>> ">2.31</td>" in tables_page("A comparison", "two cells", [table])
         True
     """
     main, charts = "".join(part.html() for part in parts), charts_of(parts)

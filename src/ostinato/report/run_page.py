@@ -2,7 +2,6 @@
 
 import dataclasses
 import warnings
-from collections import Counter
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,13 +9,13 @@ from statistics import median
 
 from ..errors import NeedsExtra
 from ..files import unlinked, write_whole
+from ..learning.schedules import epochs
 from ..lens.doctor.evidence import Finding
 from ..progress import Report, each, silent
 from ..runs import Config, Run, Saved
 from ..runs.folder.events import Divergence, Train, Valid, ending, logged_steps, opens
 from ..tasks import Task
 from ..wiring import Network
-from .coverage_charts import trust
 from .network_charts import (
     confusions,
     gates,
@@ -24,17 +23,16 @@ from .network_charts import (
     gradient_profiles,
     looks,
     reading,
-    reservoir_spectra,
     spectrum,
     three_ways,
     units_over_time,
 )
 from .page import Page, Sample, Section, Table, charts_of, html
 from .pictures import write_picture
-from .series_charts import all_forecasts, can_forecast
+from .series_charts import all_forecasts, can_forecast, trust
+from .special_charts import heads_and_memory, reservoir_spectra
 from .subject import RunCourse, Subject, course, subject
 from .training_charts import Course, gradient_maps, losses, memory_over_training, steps_taken
-from .turing_charts import heads_and_memory
 
 SAMPLES = 8
 PAGE = "report.html"
@@ -120,6 +118,7 @@ def page_of(course: RunCourse, findings: list[Finding], report: Report = silent)
             samples=samples_of(course),
             reading=reading(course) if isinstance(course, Subject) else None,
             config=config,
+            notes=course.start.get("notes", ()),
         )
 
 
@@ -203,7 +202,9 @@ def key_numbers(course: RunCourse) -> dict[str, str]:
     if "parameters" in start:
         told["parameters"] = f"{start['parameters']:,}"
     told["steps"] = f"{done:,} of {most:,}, {_ending(course)}"
-    if (count := epochs(course, done)) is not None:
+    config = course.run.config
+    size, first = config.batch_size, config.curriculum
+    if (count := epochs(task, size, done, config.steps, first)) is not None:
         told["epochs"] = f"{count:.3g}" if count < 1000 else f"{count:,.0f}"
     if seconds := total_seconds(course):
         told["time"] = in_words(seconds)
@@ -221,22 +222,6 @@ def key_numbers(course: RunCourse) -> dict[str, str]:
         if name not in ("chance", "bigram"):
             told[f"{name} baseline"] = f"{value:.4g} {task.metric.name}"
     return told
-
-
-def epochs(course: RunCourse, steps: int) -> float | None:
-    """How many epochs so many steps make; `None` if the training data are unlimited."""
-    from ..learning.schedules import length_at
-
-    task, config = course.task, course.run.config
-    lengths = Counter({task.length: steps})
-    if config.curriculum is not None:
-        lengths = Counter(
-            length_at(step, config.steps, config.curriculum, task.length) for step in range(steps)
-        )
-    size = config.batch_size
-    counts = [task.epochs(count, size, length) for length, count in lengths.items()]
-    known = [count for count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None
 
 
 def total_seconds(course: Course) -> float:

@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from .expansion import MLP as MLP
     from .expansion import Expansion as Expansion
     from .feedback import OutputFeedback as OutputFeedback
-    from .liquid import Liquid as Liquid
     from .parameter_search import search as search
+    from .reservoir import Liquid as Liquid
     from .reservoir import Reservoir as Reservoir
     from .ridge import Ridge as Ridge
     from .rls import RecursiveLeastSquares as RecursiveLeastSquares
@@ -21,7 +21,7 @@ RESERVOIRS = Members(
     __name__,
     {
         "reservoir": "reservoir:Reservoir",
-        "liquid": "liquid:Liquid",
+        "liquid": "reservoir:Liquid",
     },
 )
 READOUT_LEARNERS = Members(

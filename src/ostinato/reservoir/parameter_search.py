@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..cells import Cell
-from ..errors import BadInput, NeedsExtra
+from ..errors import BadInput, needing
 from ..tasks import Series
 from ..through_time import unroll
-from .moments import Moments, errors, no_moments, solution, with_block
 from .reservoir import Reservoir
+from .ridge import Moments, errors, no_moments, solution, with_block
 
 TOGETHER = 64
 WINDOW = 250  # steps whose states are in memory at once
@@ -28,7 +28,7 @@ RANGES: dict[str, tuple[float, float]] = {
 }
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """What a search found.
 
     Attributes:
@@ -73,8 +73,8 @@ def search(
     rounds: int = 4,
     together: int = TOGETHER,
     ranges: Mapping[str, tuple[float, float]] = RANGES,
-    listener: Callable[[int, Found], None] | None = None,
-) -> Found:
+    listener: Callable[[int, SearchResult], None] | None = None,
+) -> SearchResult:
     """The numbers of a reservoir, and the ridge strength, with the least validation error.
 
     In each round optuna's TPE sampler proposes `together` sets of numbers; all these reservoirs
@@ -99,10 +99,8 @@ def search(
         >>> len(found.trials), found.value == min(value for _, value in found.trials)
         (4, True)
     """
-    try:
+    with needing("the search", "optuna", "search"):
         import optuna
-    except ImportError:
-        raise NeedsExtra("the search", "optuna", "search") from None
     if strange := sorted(RANGES.keys() ^ ranges.keys()):
         raise BadInput(f"ranges must be of {', '.join(RANGES)}; {strange[0]} is wrong or missing")
     for name, (low, high) in ranges.items():
@@ -131,10 +129,10 @@ def search(
                 trials.append((dict(trial.params), float(value)))
             best, value = min(trials, key=lambda pair: pair[1])
             if listener is not None:
-                listener(number, Found(best, value, list(trials)))
+                listener(number, SearchResult(best, value, list(trials)))
     finally:
         optuna.logging.set_verbosity(level)
-    return Found(best, value, trials)
+    return SearchResult(best, value, trials)
 
 
 def validation_error(
@@ -153,10 +151,10 @@ def validation_error(
     def one(cell: Reservoir, numbers: dict[str, jax.Array], train: Any, valid: Any) -> jax.Array:
         scaled = _Scaled(cell, numbers)
         fit = Moments(*(x[0] for x in _moments(scaled, train, outputs)))
-        found = solution(fit.xx, fit.xy, numbers["strength"], bias=True)
+        weights = solution(fit.xx, fit.xy, numbers["strength"], bias=True)
         held = Moments(*(x[0] for x in _moments(scaled, valid, outputs)))
         variance = held.yy - held.xy[-1] ** 2 / held.weight
-        return jnp.sqrt(jnp.mean(errors(found, held) / variance))
+        return jnp.sqrt(jnp.mean(errors(weights, held) / variance))
 
     many = eqx.filter_jit(
         lambda cell, numbers, train, valid: jax.vmap(

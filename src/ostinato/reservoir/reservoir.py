@@ -1,4 +1,4 @@
-"""The reservoir of an echo state network."""
+"""Cells of fixed random weights: the reservoir of an echo state network, and a spiking liquid."""
 
 import dataclasses
 from typing import Any, ClassVar
@@ -6,12 +6,15 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 
-from ..cells import Leaky
+from ..cells import Cell, Leaky
 from ..cells.activations import activation
-from ..cells.building import draw
+from ..cells.building import draw, project
 from ..errors import BadInput
 from ..settings import setting
 from .sparse import BlockSparse
+
+THRESHOLD = 1.0
+INHIBITORY = 0.2  # fraction of the units whose weights are all negative
 
 
 def uniform(key: jax.Array, shape: tuple[int, int], dtype: Any) -> jax.Array:
@@ -92,3 +95,91 @@ class Reservoir(Leaky):
         self.b = bias_scaling * draw(uniform, b, 1, units)[0]
         self.alpha = jnp.asarray(1 - leak, self.b.dtype)
         self.f = f
+
+
+class Liquid(Cell):
+    """Leaky integrate-and-fire units with random weights that are not trained.
+
+        v_t = (1 - 1/m) v_{t-1} (1 - s_{t-1}) + W x_t + R s_{t-1} + b     membrane potential
+        s_t = 1 if v_t ≥ 1 else 0                                         spike
+        y_t = (1 - 1/n) y_{t-1} + s_t / n                                 filtered spikes
+
+    m and n are time constants in steps. A spike resets the potential to zero. R is sparse; a fifth
+    of the units are inhibitory: all their outgoing weights are negative. The outputs are read like
+    the states of a reservoir. There is no gradient through a spike, and none is needed.
+
+    Source: Maass, Natschläger and Markram (2002).
+
+    Shapes: x `(..., inputs)`; state v, s and y, each `(..., units)`.
+
+    Example:
+        >>> cell = Liquid(3, 50, key=jax.random.key(0))
+        >>> ys, (v, s, y) = ostinato.unroll(cell, xs)
+        >>> ys.shape, bool(((s == 0) | (s == 1)).all())
+        ((10, 4, 50), True)
+    """
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings:
+        connectivity: float = setting(
+            0.1, "fraction of the units that each unit reads", min=0, max=1
+        )
+        recurrent_scaling: float = setting(1.0, "size of a unit's recurrent input", min=0)
+        input_scaling: float = setting(1.0, "largest input weight", min=0)
+        bias_scaling: float = setting(0.5, "largest bias; biases are not negative", min=0)
+        membrane: float = setting(5.0, "time constant of the potential, in steps", min=1)
+        filter: float = setting(10.0, "time constant of the filtered spikes, in steps", min=1)
+
+    frozen: ClassVar[tuple[str, ...]] = ("W", "R", "b", "keeps")
+    has_recurrent_matrix: ClassVar[bool] = False
+
+    W: jax.Array
+    R: BlockSparse
+    b: jax.Array
+    keeps: jax.Array
+
+    def __init__(
+        self,
+        inputs: int,
+        units: int,
+        *,
+        key: jax.Array,
+        connectivity: float = 0.1,
+        recurrent_scaling: Any = 1.0,
+        input_scaling: Any = 1.0,
+        bias_scaling: Any = 0.5,
+        membrane: Any = 5.0,
+        filter: Any = 10.0,
+    ):
+        """
+        Args:
+            inputs: size of `x_t`.
+            units: how many there are.
+            key: random key for the weights.
+            connectivity: fraction of the units that each unit reads.
+            recurrent_scaling: the root mean square of a unit's recurrent input, were all to spike.
+            input_scaling, bias_scaling: the largest entries of W and b.
+            membrane, filter: the time constants m and n, at least 1.
+        """
+        w, r, b, sign = jax.random.split(key, 4)
+        self.W = input_scaling * draw(uniform, w, inputs, units)
+        matrix = BlockSparse.random(r, units, connectivity)
+        signs = jnp.where(jax.random.uniform(sign, (units,)) < INHIBITORY, -1.0, 1.0)
+        incoming = max(1, round(connectivity * units))
+        self.R = matrix.with_signs(signs) * (recurrent_scaling / jnp.sqrt(incoming))
+        self.b = bias_scaling * jnp.abs(draw(uniform, b, 1, units)[0])
+        self.keeps = jnp.stack([1 - 1 / jnp.asarray(m, self.b.dtype) for m in (membrane, filter)])
+
+    def initial(self, batch: tuple[int, ...]) -> tuple[jax.Array, jax.Array, jax.Array]:
+        zeros = jnp.zeros((*batch, len(self.b)), self.b.dtype)
+        return zeros, zeros, zeros
+
+    def inputs(self, x: jax.Array) -> jax.Array:
+        return project(self, x, self.W, self.b)
+
+    def step(self, state: Any, u: jax.Array) -> tuple[Any, jax.Array]:
+        v, s, y = state
+        v = self.keeps[0] * v * (1 - s) + u + s @ self.R
+        s = (v >= THRESHOLD).astype(v.dtype)
+        y = self.keeps[1] * y + (1 - self.keeps[1]) * s
+        return (v, s, y), y

@@ -95,8 +95,8 @@ class BlockSparse(eqx.Module):
         if surplus:
             h = jnp.pad(h, [(0, 0)] * len(batch) + [(0, surplus)])
         read = h.reshape(*batch, groups, size)[..., self.reads, :].reshape(*batch, groups, -1)
-        found = jnp.einsum("...gi,gio->...go", read, self.blocks)
-        return found.reshape(*batch, groups * size)[..., : self.units]
+        sums = jnp.einsum("...gi,gio->...go", read, self.blocks)
+        return sums.reshape(*batch, groups * size)[..., : self.units]
 
     def __mul__(self, factor: Any) -> "BlockSparse":
         return BlockSparse(self.blocks * factor, self.reads, self.units)
@@ -150,12 +150,12 @@ def _radius(matrix: Any) -> np.ndarray:
 def _outermost(matrix: Any) -> np.ndarray:
     """The `OUTERMOST` eigenvalues, the largest first: of a large matrix by Arnoldi iterations."""
     whole = np.asarray(matrix, np.float64)
-    units, found = len(whole), None
+    units, eigenvalues = len(whole), None
     if units > DENSE_BELOW:
         import scipy.sparse.linalg  # slow, and only needed here
 
         try:
-            found = scipy.sparse.linalg.eigs(
+            eigenvalues = scipy.sparse.linalg.eigs(
                 scipy.sparse.csr_matrix(whole),
                 OUTERMOST,
                 ncv=KRYLOV,
@@ -164,6 +164,6 @@ def _outermost(matrix: Any) -> np.ndarray:
             )
         except scipy.sparse.linalg.ArpackError:
             pass  # not converged
-    if found is None:
-        found = np.linalg.eigvals(whole)
-    return found[np.argsort(-np.abs(found))][:OUTERMOST].astype(complex)
+    if eigenvalues is None:
+        eigenvalues = np.linalg.eigvals(whole)
+    return eigenvalues[np.argsort(-np.abs(eigenvalues))][:OUTERMOST].astype(complex)

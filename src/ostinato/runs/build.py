@@ -13,14 +13,16 @@ from ..data.scaling import DTYPE
 from ..data.splits import PARTS, shares
 from ..errors import BadInput
 from ..learning import Hybrid, LayerWise, Learner, Objective, RunSize
+from ..learning.learner import AXIS
 from ..settings import checked_kind, settings_of
 from ..tasks import TASKS, Task
 from ..tasks.task import TaskSizes
 from ..wiring import Network
 from .config import Config
-from .config.refusals import RUN, refuse
+from .config.refusals import HERE, RUN, refuse
 from .network.budget import Units, units_of
 from .network.models import make_network
+from .network.vocabulary import vocabularies
 
 if TYPE_CHECKING:
     import optax
@@ -79,19 +81,32 @@ def build_network(config: Config, task: TaskSizes, units: Units | None = None) -
 
 
 def build_learner(
-    config: Config, task: Task, given: "optax.GradientTransformation | None" = None
+    config: Config,
+    task: Task,
+    given: "optax.GradientTransformation | None" = None,
+    *,
+    here: bool = True,
 ) -> Learner:
-    """The configuration's learner for a task, or one made from a given optax transformation."""
+    """The configuration's learner for a task, or one made from a given optax transformation.
+
+    It may be for devices that are not `here`.
+    """
+    if here:
+        refuse(HERE, config, task)
     refuse(RUN, config, task)
     exact = config.learner.kind.exact and given is None
+    shared = config.training.devices > 1
+    by_symbol = shared and config.training.shard_vocabulary
     objective = Objective(
         task.loss,
         "bfloat16" if config.training.precision == "bfloat16" else None,
         config.training.memory,
-        None if config.training.backend == "auto" else config.training.backend,
+        "scan" if by_symbol else _backend(config),
         # The training loop detects a NaN; a learner with exact products would mistake it for a step
         # that is too long.
         on_failure="scan" if exact else "nan",
+        axis=AXIS if shared and not by_symbol else None,
+        by_symbol=by_symbol and task.outputs in vocabularies(task),
     )
     if given is not None:
         from ..learning import Transformation  # late, because it imports optax
@@ -102,7 +117,11 @@ def build_learner(
     widest = units if isinstance(units, int) else max(units)
     share = task.epochs(1, config.batch_size)
     size = RunSize(
-        steps_of(config, task), config.batch_size, widest, epoch=1 / share if share else None
+        steps_of(config, task),
+        config.batch_size,
+        widest,
+        epoch=1 / share if share else None,
+        devices=config.training.devices,
     )
     if alone is not None:
         # What comes after the layers; at least a step, because a schedule needs one.
@@ -117,6 +136,10 @@ def build_learner(
         return learner
     first = config.first.make_learner(objective, size)
     return Hybrid(first, learner, config.first_steps, config.turns)
+
+
+def _backend(config: Config) -> str | None:
+    return None if config.training.backend == "auto" else config.training.backend
 
 
 def steps_of(config: Config, task: Task) -> int:

@@ -3,6 +3,7 @@
 The estimate is a lower bound, in float32:
 
     weights      parameters × (themselves + their gradient + the learner state for each)
+    symbols      the same, of what devices share of a vocabulary
     states       what the gradient keeps: the state before each step of every sequence
     influence    for rtrl: the derivative of every state with respect to every parameter
     outputs      the network's outputs at each step of every sequence
@@ -14,6 +15,7 @@ So a run is refused only if it certainly cannot fit.
 import math
 
 import equinox as eqx
+import jax
 
 from ..learning import Learner
 from ..memory import FLOAT, check_memory, memory_here
@@ -23,6 +25,7 @@ from ..wiring import Network
 from .build import build_learner, build_task, precision
 from .config import Config
 from .network.budget import Units, network_shapes, parameter_count, units_of
+from .network.vocabulary import symbol_axis, vocabularies
 
 SMALL = 16  # units of the network whose state and learner state are scaled up
 
@@ -39,16 +42,31 @@ def check_fits(config: Config, task: Task, learner: Learner, units: Units) -> No
     """
     fewer = learner.fewer_copies
     check_memory(
-        needed(config, task, learner, units),
+        per_device(config, task, learner, units, config.training.devices),
         {
             "weights": "fewer --units, --layers or --budget" + (f", or {fewer}" if fewer else ""),
+            "symbols": "a smaller --embedding, or fewer --units",
             "states": "a smaller --batch or --length, or --memory sqrt",
             "influence": "fewer --units, or --gradient full",
             "outputs": "a smaller --batch or --length",
             "sequences": "a smaller --batch or --length",
         },
-        devices=config.training.devices,
     )
+
+
+def per_device(
+    config: Config, task: Task, learner: Learner, units: Units, devices: int
+) -> dict[str, int]:
+    """What each device needs if several share a batch: all weights, and its part of the rest.
+
+    If they share the vocabulary too, they share the weights of its symbols.
+    """
+    parts = needed(config, task, learner, units)
+    weights = parts["weights"]
+    if config.training.shard_vocabulary and devices > 1:
+        symbols = weights * _of_symbols(config, task, units) // parameter_count(config, task, units)
+        parts |= {"weights": weights - symbols, "symbols": symbols}
+    return {name: size if name == "weights" else size // devices for name, size in parts.items()}
 
 
 def room(config: Config) -> int:
@@ -84,19 +102,29 @@ def needed(config: Config, task: Task, learner: Learner, units: Units) -> dict[s
     state = _state(small)
     more = _state(network_shapes(_small(config, units=2 * SMALL), task)) - state
     state += more * (sum(config.network.sizes(units)) - SMALL) // SMALL
-    gradient = vars(config.learner.settings).get("gradient", "full")
+    gradient = config.learner.setting("gradient") or "full"
     if gradient == "rtrl":
         parts["influence"] = FLOAT * parameter_count(config, task, units) * size * state
     if gradient == "full":
-        # A second-order learner and --memory sqrt process their chunks one at a time.
+        # A second-order learner and --memory sqrt process their chunks one at a time, each device
+        # one of its own.
         kept = steps if config.training.memory == "all" else math.isqrt(steps)
-        together = min(size, learner.chunk or size)
+        together = min(size, (learner.chunk or size) * config.training.devices)
         parts["states"] = FLOAT * kept * together * state
         if config.training.memory == "all":
             parts["outputs"] = FLOAT * steps * together * task.outputs
     numbers = 3 if task.symbolic else task.inputs + task.outputs + 1
     parts["sequences"] = FLOAT * numbers * steps * max(size, task.held_out_together)
     return parts
+
+
+def _of_symbols(config: Config, task: Task, units: Units) -> int:
+    """The number of parameters that devices can share by the symbols of a vocabulary."""
+    leaves = [
+        x for x in jax.tree.leaves(network_shapes(config, task, units)) if count_parameters(x)
+    ]
+    shared = [x for x in leaves if symbol_axis(x.shape, vocabularies(task)) is not None]
+    return count_parameters(shared)
 
 
 def _small(config: Config, layers: int = 1, units: int = SMALL) -> Config:

@@ -20,6 +20,7 @@ from starlette.routing import Route
 from ..errors import BadInput
 from ..files import is_locked, next_folder
 from ..runs.folder.digest import Digest
+from ..web import json_object
 from . import tidying
 from .actions import Jobs, check_plain
 from .browse import Files
@@ -41,6 +42,15 @@ TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 PLOTLY = "plotly.min.js"
 LONG = 8 << 20  # bytes of a log for which nobody should wait
 SHARED = ("look.js",)  # files that a report uses too
+# Methods of `Studio` that answer with JSON at `/api/NAME`, and those that a page must send for.
+ASKED = (
+    *("runs", "run", "chart", "compare", "form", "findings", "claims", "job", "forecast"),
+    *("pictures", "trash", "pages", "files", "preview"),
+)
+CHANGING = (
+    *("start", "stop", "resume", "verify", "inside"),
+    *("label", "move", "delete", "restore"),
+)
 
 
 class Studio:
@@ -52,7 +62,7 @@ class Studio:
     """
 
     def __init__(self, path: Path, data: Path | None = None):
-        self.folder, self.files = Folder(path), Files(path if data is None else data)
+        self.folder, self.data = Folder(path), Files(path if data is None else data)
         self.digests, self.follower = Digests(), Follower()
         self.jobs = Jobs(self.folder)
         self.measuring, self.claiming, self.looking = Worker(), Worker(), Worker()
@@ -64,37 +74,10 @@ class Studio:
         """The ASGI application."""
         routes = [Route(path, self.page) for path in PAGES]
         routes += [Route("/static/{name}", self.static)]
-        asked: dict[str, Callable] = {
-            "runs": self.runs,
-            "run": self.run,
-            "chart": self.chart,
-            "compare": self.compare,
-            "form": self.form,
-            "findings": self.findings,
-            "claims": self.claims,
-            "job": self.job,
-            "forecast": self.forecast,
-            "pictures": self.pictures,
-            "trash": self.trash,
-            "pages": self.pages,
-            "files": self.list_files,
-            "preview": self.preview,
-        }
-        routes += [Route(f"/api/{name}", as_json(call)) for name, call in asked.items()]
-        changing: dict[str, Callable] = {
-            "start": self.start,
-            "stop": self.stop,
-            "resume": self.resume,
-            "verify": self.verify,
-            "inside": self.inside,
-            "label": self.label,
-            "move": self.move,
-            "delete": self.delete,
-            "restore": self.restore,
-        }
+        routes += [Route(f"/api/{name}", as_json(getattr(self, name))) for name in ASKED]
         routes += [
-            Route(f"/api/{name}", as_json(call), methods=["POST"])
-            for name, call in changing.items()
+            Route(f"/api/{name}", as_json(getattr(self, name)), methods=["POST"])
+            for name in CHANGING
         ]
         routes += [Route("/api/events", self.events)]
         routes += [Route("/api/play", self.play, methods=["POST"])]
@@ -225,16 +208,16 @@ class Studio:
     async def form(self, request: Request) -> Any:
         return await self._known("form", self.measuring, do="form")
 
-    async def list_files(self, request: Request) -> Any:
+    async def files(self, request: Request) -> Any:
         """The data files of a folder; see `browse`."""
         folder, match = (request.query_params.get(key, "") for key in ("folder", "match"))
-        return await asyncio.to_thread(self.files.listing, folder, match)
+        return await asyncio.to_thread(self.data.listing, folder, match)
 
     async def preview(self, request: Request) -> Any:
         """The beginning of a data file; see `preview`."""
-        path = self.files.find(request.query_params.get("file", ""))
+        path = self.data.find(request.query_params.get("file", ""))
         shown = await self.measuring.ask(60.0, do="preview", path=str(path))
-        return shown | {"given": self.files.given(path)}
+        return shown | {"given": self.data.given(path)}
 
     async def claims(self, request: Request) -> Any:
         claims = await self._known("claims", self.claiming, do="claims")
@@ -377,13 +360,7 @@ def as_json(call: Callable) -> Callable:
 
 
 async def _sent(request: Request) -> dict:
-    try:
-        sent = msgspec.json.decode(await request.body())
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise BadInput("the request is not JSON") from None
-    if not isinstance(sent, dict):
-        raise BadInput("the request must be a JSON object")
-    return sent
+    return json_object(await request.body())
 
 
 def _number(request: Request, key: str) -> float:

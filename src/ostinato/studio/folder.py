@@ -14,9 +14,8 @@ from ..files import is_locked, read_regular
 from ..runs.folder.digest import Digest
 from ..runs.folder.labels import NAME as LABELS
 from ..runs.folder.labels import TRASH, Labels
-from ..runs.folder.listing import CONFIG, MODEL, read_settings, run_folders, told
+from ..runs.folder.listing import CONFIG, MODEL, Summary, read_settings, run_folders, told
 from ..runs.folder.log import NAME as LOG
-from ..runs.folder.summary import Summary
 
 MAX = 5000  # runs in a list
 LARGEST = 8 << 20  # bytes of a file that is read whole
@@ -91,7 +90,7 @@ class Folder:
         """The run folder of a name; `NoRun` if there is none, or if it is elsewhere."""
         path = inside(self.path, name)
         if path is None or not any(_is_file(path / x) for x in (CONFIG, MODEL, LOG)):
-            raise NoRun(f"there is no run {name:.200}")
+            raise NoRun(f"there is no run called {name:.200}")
         return path
 
     def has(self, name: str) -> bool:

@@ -10,17 +10,16 @@ its port, and a request that changes something needs a header that only a page o
 can send without asking first.
 """
 
-import asyncio
 import hmac
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, quote, urlencode
 
-LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+from ..web import Receive, Scope, Send, again, answer, read_body
+
 BODY = 64 << 10  # bytes
-PATIENCE = 10.0  # seconds for a body to arrive
 COOKIE = "ostinato-studio"
 HEADERS = (
     (
@@ -34,9 +33,6 @@ HEADERS = (
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
 )
-Scope = dict[str, Any]
-Receive = Callable[[], Awaitable[dict]]
-Send = Callable[[dict], Awaitable[None]]
 
 
 class Guard:
@@ -60,17 +56,18 @@ class Guard:
         refused = self._refusal(scope, headers)
         if refused is not None:
             if scope["method"] not in ("GET", "HEAD"):
-                await _body(receive)  # or the connection is reset before the answer has been read
+                # Or the connection is reset before the answer has been read.
+                await read_body(receive, BODY)
             return await _answer(send, 403, refused)
         if self._asked(scope):
             return await self._enter(scope, send)
         if int(headers.get(b"content-length", "0") or 0) > BODY:
             return await _answer(send, 413, "the request is too large")
         if scope["method"] not in ("GET", "HEAD"):
-            body = await _body(receive)
+            body = await read_body(receive, BODY)
             if body is None:
                 return await _answer(send, 413, "the request is too large, or too slow")
-            receive = _again(body, receive)
+            receive = again(body, receive)
 
         async def guarded(message: dict) -> None:
             if message["type"] == "http.response.start":
@@ -126,47 +123,7 @@ class Guard:
         return hmac.compare_digest(given.encode(), self.token.encode())
 
 
-async def _body(receive: Receive) -> bytes | None:
-    """The body of a request; `None` if it is too long or does not come in time."""
-    body = b""
-    try:
-        async with asyncio.timeout(PATIENCE):
-            while True:
-                message = await receive()
-                if message["type"] != "http.request":
-                    return None
-                body += message.get("body", b"")
-                if len(body) > BODY:
-                    return None
-                if not message.get("more_body", False):
-                    return body
-    except TimeoutError:
-        return None
-
-
-def _again(body: bytes, receive: Receive) -> Receive:
-    """A `receive` that gives a body that has been read."""
-    given = False
-
-    async def once() -> dict:
-        nonlocal given
-        if given:
-            return await receive()
-        given = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return once
-
-
 async def _answer(
     send: Send, status: int, words: str, kind: bytes = b"text/plain", more: Sequence[tuple] = ()
 ) -> None:
-    headers = [
-        (b"content-type", kind + b"; charset=utf-8"),
-        (b"cache-control", b"no-store"),
-        (b"connection", b"close"),
-        *HEADERS,
-        *more,
-    ]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": f"{words}\n".encode()})
+    await answer(send, status, f"{words}\n".encode(), kind, [*HEADERS, *more])

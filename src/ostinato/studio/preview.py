@@ -6,6 +6,7 @@ import itertools
 import json
 import re
 import tempfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ import numpy as np
 from ..data import read_table
 from ..data.frames import table_of_frame
 from ..data.table import Table, is_time
-from ..errors import BadInput, NeedsExtra
+from ..data.text_table import suffix_of
+from ..errors import BadInput, needing
 from ..files import open_regular
 from ..tasks.series.from_files import task_name_for
 
@@ -35,7 +37,7 @@ def preview(path: Path) -> dict[str, Any]:
         and `words`, a sentence where there is something to say.
     """
     shown: dict[str, Any] = {"task": task_name_for(path), "columns": [], "rows": [], "text": ""}
-    suffix, words = path.suffix.lower(), ""
+    suffix, words = suffix_of(path), ""
     if suffix in (".npy", ".npz"):
         return shown | _of_arrays(path)
     if suffix in PARQUET:
@@ -67,10 +69,8 @@ def _of_text(path: Path, text: str) -> dict[str, Any]:
 
 def _first_rows(path: Path) -> Any:
     """The first rows of a Parquet file, as a table of Arrow."""
-    try:
+    with needing(f"reading {path.name}", "pyarrow", "parquet"):
         import pyarrow.parquet
-    except ImportError:
-        raise NeedsExtra(f"reading {path.name}", "pyarrow", "parquet") from None
     try:
         file = pyarrow.parquet.ParquetFile(path)
         rows = [*itertools.islice(file.iter_batches(LINES), 1)]
@@ -162,7 +162,7 @@ def _beginning(path: Path) -> str:
                     data = content.read(BYTES)
             else:
                 data = file.read(BYTES)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise BadInput(f"it cannot be read: {error}") from None
     if b"\0" in data:
         raise BadInput("it is not a text")

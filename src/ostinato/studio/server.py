@@ -1,31 +1,12 @@
 """Run the server: `ostinato studio`."""
 
-import asyncio
-import ipaddress
-import socket
-import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from ..errors import BadInput, NeedsExtra
+from ..errors import needing
+from ..web import listening, name_in_address, uvicorn_options
 
 PORT = 6680
-HEADERS_WITHIN = 10.0  # seconds for a request to arrive
-CONNECTIONS = 1000
-
-
-def is_local(host: str) -> bool:
-    """Whether only this machine can reach an address.
-
-    Example:
-        >>> is_local("127.0.0.1"), is_local("localhost"), is_local("0.0.0.0")
-        (True, True, False)
-    """
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def serve(
@@ -46,94 +27,19 @@ def serve(
         opened: called with the address as soon as it answers. The address has the token, without
             which nothing is answered.
     """
-    try:
+    with needing("the studio", "uvicorn and others", "studio"):
         import uvicorn
-    except ImportError:
-        raise NeedsExtra("the studio", "uvicorn and others", "studio") from None
     from .app import Studio
-    from .guard import LOOPBACK, Guard
+    from .guard import Guard
 
-    taken = _listening(host, port)
-    port = taken.getsockname()[1]
-    name = f"[{host}]" if ":" in host else host
-    hosts = {f"{one}:{port}" for one in (*LOOPBACK, name)} if is_local(host) else None
-    if hosts is None:
-        warnings.warn(
-            f"others on the network can reach {host}: the token in the address is all that keeps "
-            "them from your files, and the connection is not encrypted",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+    danger = (
+        ": the token in the address is all that keeps them from your files, and the connection is "
+        "not encrypted"
+    )
+    taken, port, hosts = listening(host, port, danger)
     studio = Studio(Path(folder), None if data is None else Path(data))
     guard = Guard(studio.app(), hosts, port)
-    config = uvicorn.Config(
-        guard,
-        http=_impatient(),
-        ws="none",
-        log_level="critical",
-        access_log=False,
-        server_header=False,
-        timeout_keep_alive=20,
-        timeout_graceful_shutdown=1,
-        limit_concurrency=CONNECTIONS,
-    )
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(uvicorn.Config(guard, timeout_graceful_shutdown=1, **uvicorn_options()))
     if opened is not None:  # the socket listens: a browser that comes now waits a moment
-        opened(f"http://{name}:{port}/?token={guard.token}")
+        opened(f"http://{name_in_address(host)}:{port}/?token={guard.token}")
     server.run(sockets=[taken])
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-    except (OSError, OverflowError) as error:
-        listener.close()
-        words = getattr(error, "strerror", None) or str(error)
-        raise BadInput(f"cannot listen on {host}:{port}: {words}; choose another --port") from None
-    listener.listen(256)
-    return listener
-
-
-def _impatient() -> Any:
-    """uvicorn's protocol, except that a connection with a part of a request is soon closed.
-
-    This holds for the first request and for each that follows. A connection without any is closed
-    by `timeout_keep_alive`.
-    """
-    from uvicorn.protocols.http.h11_impl import H11Protocol
-
-    class Impatient(H11Protocol):
-        deadline: asyncio.TimerHandle | None = None
-
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            self._expect()
-
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            self._expect()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._cancel()
-            super().connection_lost(exc)
-
-        def _expect(self) -> None:
-            """Start to wait for the rest of a request; stop once it is whole."""
-            if self.cycle is not None and not self.cycle.response_complete:
-                self._cancel()
-            elif self.deadline is None:
-                self.deadline = self.loop.call_later(HEADERS_WITHIN, self._give_up)
-
-        def _cancel(self) -> None:
-            if self.deadline is not None:
-                self.deadline.cancel()
-            self.deadline = None
-
-        def _give_up(self) -> None:
-            if not self.transport.is_closing():
-                self.transport.close()
-
-    return Impatient

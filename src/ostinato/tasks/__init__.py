@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 from .._lazy import Members, attach
 
 if TYPE_CHECKING:
-    from .downloaded.mnist import PermutedMNIST as PermutedMNIST
-    from .downloaded.mnist import SequentialMNIST as SequentialMNIST
-    from .downloaded.music import Chorales as Chorales
+    from .audio.audio import Audio as Audio
+    from .downloaded import Chorales as Chorales
+    from .downloaded import PermutedMNIST as PermutedMNIST
+    from .downloaded import SequentialMNIST as SequentialMNIST
     from .handwriting.handwriting import Characters as Characters
     from .handwriting.handwriting import Handwriting as Handwriting
     from .handwriting.handwriting import recognise as recognise
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from .pairs.translate import Translate as Translate
     from .series.arrays import Arrays as Arrays
     from .series.continuing import closed_loop as closed_loop
+    from .series.continuing import drawn_paths as drawn_paths
     from .series.forecast import Forecast as Forecast
     from .series.series import Series as Series
     from .series.systems import NARMA10 as NARMA10
@@ -66,12 +68,13 @@ TASKS = Members(
         "permutation": "synthetic.long_lags:Permutation",
         "memorisation": "synthetic.memorisation:Memorisation",
         "copy": "synthetic.memorisation:Copy",
-        "mnist": "downloaded.mnist:SequentialMNIST",
-        "permuted-mnist": "downloaded.mnist:PermutedMNIST",
-        "jsb": "downloaded.music:Chorales",
+        "mnist": "downloaded:SequentialMNIST",
+        "permuted-mnist": "downloaded:PermutedMNIST",
+        "jsb": "downloaded:Chorales",
         "bouncing-balls": "synthetic.bouncing_balls:BouncingBalls",
         "series": "series.series:Series",
         "arrays": "series.arrays:Arrays",
+        "audio": "audio.audio:Audio",
         "translate": "pairs.translate:Translate",
         "dialogue": "pairs.dialogue:Dialogue",
         "tag": "text.tagging:Tagging",

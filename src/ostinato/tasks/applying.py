@@ -4,9 +4,9 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -50,9 +50,11 @@ class ApplyOptions:
         rescore: a file of n-best lists to rank instead of searching; see `pairs/rescoring.py`.
         weight: the share of the network in the new scores of such a list.
         steps: forecasts: how many steps, in a closed loop; `None` for the horizon of the run.
+        future: forecasts: the rows after the input, with what is known ahead, in the same form.
         pictures: whether to give a picture of where the network looked, with each best answer.
         save: whether drawn frames are saved, instead of shown.
         report: hears how much of the input is done.
+        notes: what was done to read the input, in sentences, which go with the first answer.
     """
 
     given: Any = None
@@ -67,10 +69,12 @@ class ApplyOptions:
     rescore: Path | None = None
     weight: float = 0.5
     steps: int | None = None
+    future: Any = None
     pictures: bool = False
     save: bool = False
     report: Report = silent
     searches: bool = True
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self._check("beam", int, 1, WIDEST)
@@ -143,9 +147,9 @@ class ApplyOptions:
         table = not self.in_memory and suffix_of(str(self.given)) in TABLES
         if name is None or not table:
             return self
-        (cells,), places, _ = read_text_table(str(self.given), [name], encoding)
+        (cells,), places, notes = read_text_table(str(self.given), [name], encoding)
         texts = texts_in(cells, places, str(self.given), "the text")
-        return dataclasses.replace(self, given=texts)
+        return dataclasses.replace(self, given=texts, notes=notes)
 
     @property
     def line_count(self) -> int | None:
@@ -153,6 +157,12 @@ class ApplyOptions:
         if self.in_memory:
             return len(self.given)
         return count_lines(None if self.given is None else Path(self.given))
+
+
+def with_notes(answers: Iterable[dict[str, Any]], notes: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Answers, the first of which says what was done to the input, if anything was."""
+    for number, answer in enumerate(answers):
+        yield {**answer, "notes": [*notes]} if notes and not number else answer
 
 
 @eqx.filter_jit
@@ -166,11 +176,24 @@ def outputs_on(network: Model, batch: Batch) -> jax.Array:
     return outputs_of(eqx.nn.inference_mode(network), batch)[0]
 
 
-def outputs_through(network: Model, batches: Iterable[Batch]) -> Iterator[tuple[jax.Array, Batch]]:
+@eqx.filter_jit
+def outputs_on_from(network: Model, state: Any, batch: Batch) -> Any:
+    """The outputs of a network on a batch from a state, and its final state; compiled."""
+    return outputs_of(network, batch, state)
+
+
+def outputs_through(
+    network: Model, batches: Iterable[Batch], run: Callable = outputs_on_from
+) -> Iterator[tuple[jax.Array, Batch]]:
     """The outputs of a network on each of some batches, with noise off, and the batch.
 
     The state is carried from batch to batch and is reset where `batch.first` is true. The compiled
     function is reused for networks of the same structure. A network of float64 computes in float64.
+
+    Args:
+        network: the network.
+        batches: in order.
+        run: does what `outputs_on_from` does, for example on several devices.
     """
     network = eqx.nn.inference_mode(network)
     state = None
@@ -178,10 +201,25 @@ def outputs_through(network: Model, batches: Iterable[Batch]) -> Iterator[tuple[
         with own_precision(network):
             if batch.first:
                 state = network.initial((batch.sequences,)) if network.can_step else None
-            outputs, state = _carried(network, state, batch.arrays)
+            outputs, state = run(network, state, batch.arrays)
         yield outputs, batch
 
 
-@eqx.filter_jit
-def _carried(network: Model, state: Any, batch: Batch) -> Any:
-    return outputs_of(network, batch, state)
+class Classified(NamedTuple):
+    """The class of a text or a sequence.
+
+    Attributes:
+        label: the most probable one; of several labels at once those above ½, joined by commas.
+        probabilities: that of each label.
+
+    Example:
+        >>> Classified("good", {"bad": 0.25, "good": 0.75}).label
+        'good'
+    """
+
+    label: Any
+    probabilities: dict[Any, float]
+
+    def as_json(self) -> dict[str, Any]:
+        each = {str(name): share for name, share in self.probabilities.items()}
+        return {"label": self.label, "probabilities": each}

@@ -1,11 +1,23 @@
-"""Which class a network takes for which: the counts of a held-out part."""
+"""Which class a network takes for which: the counts of a held-out part, and metrics of classes.
 
+Where TP, FP and FN are the true and false positives and the false negatives of a class:
+
+    F1                  `2 TP / (2 TP + FP + FN)`, averaged over the classes that occur
+    MacroF1, MicroF1    the same of several labels at once, averaged, or of the counts of all labels
+    HammingLoss         the fraction of labels that are wrong, of several at once
+"""
+
+import dataclasses
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ..cells import Model
+from ..data import Batch
 from .applying import outputs_on
+from .metrics import Metric, StepMean, total
 from .task import Task
 
 IN_FULL = 12  # classes of a table; of more, only the largest confusions are listed
@@ -80,3 +92,67 @@ def confusion(network: Model, task: Task, part: str) -> Confusion | None:
         right = np.asarray(batch.targets)[asked].astype(int)
         counts += np.bincount(right * size + said[asked], minlength=size * size)
     return Confusion(task.classes, counts.reshape(size, size))
+
+
+@dataclasses.dataclass(frozen=True)
+class F1(Metric):
+    """The F1 score, averaged over the classes that occur among predictions or targets.
+
+    Example:
+        >>> outputs = jnp.eye(3)[jnp.array([[0, 1, 1]])]
+        >>> metric, batch = F1(3), Batch(None, jnp.array([[0, 1, 0]]), jnp.ones((1, 3)))
+        >>> round(metric.value(metric.counts(outputs, batch)), 3)  # ⅔ for both classes
+        0.667
+    """
+
+    classes: int
+    name = "F1"
+    higher_is_better = True
+
+    def counts(self, outputs: jax.Array, batch: Batch) -> Any:
+        weights = jnp.asarray(batch.counted)[..., None]
+        said, right = self.decided(outputs, batch.targets)
+        axes = tuple(range(said.ndim - 1))
+        return jnp.stack([total(weights * x, axes) for x in (said * right, said, right)])
+
+    def decided(self, outputs: jax.Array, targets: Any) -> tuple[jax.Array, jax.Array]:
+        """What is said and what is right, `(..., classes)` of 0 and 1."""
+        said = jax.nn.one_hot(jnp.argmax(outputs, axis=-1), self.classes)
+        return said, jax.nn.one_hot(targets, self.classes)
+
+    def value(self, counts: Any) -> float | None:
+        both, said, right = np.asarray(counts, float)
+        there = said + right > 0
+        return float(np.mean(2 * both[there] / (said + right)[there])) if there.any() else None
+
+
+@dataclasses.dataclass(frozen=True)
+class MacroF1(F1):
+    """The F1 score of each of several labels at once, averaged over those that occur.
+
+    A label is said where its output is positive, which is where its sigmoid is above ½.
+    """
+
+    name = "F1 macro"
+
+    def decided(self, outputs: jax.Array, targets: Any) -> tuple[jax.Array, jax.Array]:
+        return (outputs > 0).astype(jnp.float32), jnp.asarray(targets)
+
+
+class MicroF1(MacroF1):
+    """The F1 score of several labels at once, from the counts of all of them together."""
+
+    name = "F1 micro"
+
+    def value(self, counts: Any) -> float | None:
+        return super().value(np.sum(np.asarray(counts, float), axis=1, keepdims=True))
+
+
+@dataclasses.dataclass(frozen=True)
+class HammingLoss(StepMean):
+    """The fraction of labels, of several at once, that are said and wrong or right and not said."""
+
+    name = "Hamming loss"
+
+    def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
+        return jnp.mean(jnp.asarray((outputs > 0) != (jnp.asarray(targets) > 0), float), axis=-1)

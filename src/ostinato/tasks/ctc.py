@@ -211,10 +211,7 @@ class LabelErrorRate(Ratio):
     name = "label error rate"
 
     def counts(self, outputs: jax.Array, batch: Batch) -> Any:
-        symbols, kept = best_path(outputs, batch.lengths)
-        weights = jnp.asarray(batch.weights)
-        counts = jnp.sum(weights > 0, axis=0)
-        edits = edit_distances(symbols, kept, jnp.asarray(batch.targets), counts)
+        edits, weights = _edits(outputs, batch)
         return total(edits * weights[0]), total(weights)
 
 
@@ -234,8 +231,13 @@ class WordAccuracy(Ratio):
     higher_is_better = True
 
     def counts(self, outputs: jax.Array, batch: Batch) -> Any:
-        symbols, kept = best_path(outputs, batch.lengths)
-        weights = jnp.asarray(batch.weights)
-        counts = jnp.sum(weights > 0, axis=0)
-        edits = edit_distances(symbols, kept, jnp.asarray(batch.targets), counts)
+        edits, weights = _edits(outputs, batch)
         return total((edits == 0) * weights[0]), total(weights[0])
+
+
+def _edits(outputs: jax.Array, batch: Batch) -> tuple[jax.Array, jax.Array]:
+    """Edits `(B,)` from the most probable paths to the transcripts, whose weights are `(L, B)`."""
+    symbols, kept = best_path(outputs, batch.lengths)
+    weights = jnp.asarray(batch.weights)
+    counts = jnp.sum(weights > 0, axis=0)
+    return edit_distances(symbols, kept, jnp.asarray(batch.targets), counts), weights

@@ -1,15 +1,12 @@
 """Tasks that read a file of the user."""
 
 import abc
-import contextlib
 import dataclasses
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
 from ..data.files import whole_path
 from ..data.splits import PARTS
-from ..errors import BadInput
 from ..settings import setting
 from .task import Artefacts, Task
 
@@ -97,14 +94,3 @@ class FileTask(Task):
     def hold_out_all(self) -> None:
         """Make every part the whole of the data, which was all for training."""
         self.parts = dict.fromkeys(PARTS, self.parts["train"])
-
-
-@contextlib.contextmanager
-def naming(path: str | Path) -> Iterator[None]:
-    """Put the name of a file in front of messages that do not contain it."""
-    try:
-        yield
-    except BadInput as error:
-        if str(path) in str(error):
-            raise
-        raise BadInput(f"{path}: {error}") from None

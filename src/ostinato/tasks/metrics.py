@@ -13,9 +13,6 @@ or of squares that nearly cancel (101,325 ± 10), lose nothing.
     MeanSquaredError    `Σ w ‖o - target‖² / Σ w`
     FrameError          `Σ w ‖σ(o) - target‖² / Σ w`, for pixels
     OfSteps             another one of these, of some of the steps
-    F1                  `2 TP / (2 TP + FP + FN)`, averaged over the classes that occur
-    MacroF1, MicroF1    the same of several labels at once, averaged, or of the counts of all labels
-    HammingLoss         the fraction of labels that are wrong, of several at once
 
 Metrics of regression are in the original units of the data. With scaled outputs o and targets y,
 and the factor s by which each was divided:
@@ -29,7 +26,7 @@ and the factor s by which each was divided:
 import abc
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -75,18 +72,22 @@ class Metric(abc.ABC):
         """The metric from the sum of all counts, or `None` if nothing was counted."""
 
 
-def counted(metrics: tuple[Metric, ...], outputs: Any, batch: Batch) -> list[Any]:
+@eqx.filter_jit
+def counts_of(metrics: tuple[Metric, ...], outputs: jax.Array, batch: Batch) -> list[Any]:
+    """The counts of some metrics on a batch, without `first`; compiled."""
+    return [metric.counts(outputs, batch) for metric in metrics]
+
+
+def counted(
+    metrics: tuple[Metric, ...], outputs: Any, batch: Batch, count: Callable = counts_of
+) -> list[Any]:
     """The counts of some metrics on a batch, with sums in float64.
 
-    The result stays on the device; `values_of` takes it.
+    The result stays on the device; `values_of` takes it. `count` does what `counts_of` does, for
+    example on several devices.
     """
     with jax.enable_x64(True):
-        return _counted(metrics, outputs, batch.arrays)
-
-
-@eqx.filter_jit
-def _counted(metrics: tuple[Metric, ...], outputs: jax.Array, batch: Batch) -> list[Any]:
-    return [metric.counts(outputs, batch) for metric in metrics]
+        return count(metrics, outputs, batch.arrays)
 
 
 def counted_together(metrics: tuple[Metric, ...], outputs: jax.Array, batches: Batch) -> list[Any]:
@@ -287,70 +288,6 @@ class OfSteps(Metric):
 
     def value(self, counts: Any) -> float | None:
         return self.metric.value(counts)
-
-
-@dataclasses.dataclass(frozen=True)
-class F1(Metric):
-    """The F1 score, averaged over the classes that occur among predictions or targets.
-
-    Example:
-        >>> outputs = jnp.eye(3)[jnp.array([[0, 1, 1]])]
-        >>> metric, batch = F1(3), Batch(None, jnp.array([[0, 1, 0]]), jnp.ones((1, 3)))
-        >>> round(metric.value(metric.counts(outputs, batch)), 3)  # ⅔ for both classes
-        0.667
-    """
-
-    classes: int
-    name = "F1"
-    higher_is_better = True
-
-    def counts(self, outputs: jax.Array, batch: Batch) -> Any:
-        weights = jnp.asarray(batch.counted)[..., None]
-        said, right = self.decided(outputs, batch.targets)
-        axes = tuple(range(said.ndim - 1))
-        return jnp.stack([total(weights * x, axes) for x in (said * right, said, right)])
-
-    def decided(self, outputs: jax.Array, targets: Any) -> tuple[jax.Array, jax.Array]:
-        """What is said and what is right, `(..., classes)` of 0 and 1."""
-        said = jax.nn.one_hot(jnp.argmax(outputs, axis=-1), self.classes)
-        return said, jax.nn.one_hot(targets, self.classes)
-
-    def value(self, counts: Any) -> float | None:
-        both, said, right = np.asarray(counts, float)
-        there = said + right > 0
-        return float(np.mean(2 * both[there] / (said + right)[there])) if there.any() else None
-
-
-@dataclasses.dataclass(frozen=True)
-class MacroF1(F1):
-    """The F1 score of each of several labels at once, averaged over those that occur.
-
-    A label is said where its output is positive, which is where its sigmoid is above ½.
-    """
-
-    name = "F1 macro"
-
-    def decided(self, outputs: jax.Array, targets: Any) -> tuple[jax.Array, jax.Array]:
-        return (outputs > 0).astype(jnp.float32), jnp.asarray(targets)
-
-
-class MicroF1(MacroF1):
-    """The F1 score of several labels at once, from the counts of all of them together."""
-
-    name = "F1 micro"
-
-    def value(self, counts: Any) -> float | None:
-        return super().value(np.sum(np.asarray(counts, float), axis=1, keepdims=True))
-
-
-@dataclasses.dataclass(frozen=True)
-class HammingLoss(StepMean):
-    """The fraction of labels, of several at once, that are said and wrong or right and not said."""
-
-    name = "Hamming loss"
-
-    def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
-        return jnp.mean(jnp.asarray((outputs > 0) != (jnp.asarray(targets) > 0), float), axis=-1)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,18 +12,9 @@ from ..data.artefact_checks import kept_object
 from ..data.scaling import Scaler, check_complete
 from ..errors import BadInput
 from ..settings import shown
+from .confusion import F1, HammingLoss, MacroF1, MicroF1
 from .losses import BinaryCrossEntropy, CrossEntropy, Loss, SquaredError
-from .metrics import (
-    F1,
-    AbsoluteError,
-    Accuracy,
-    ErrorInUnits,
-    HammingLoss,
-    MacroF1,
-    Metric,
-    MicroF1,
-    RSquared,
-)
+from .metrics import AbsoluteError, Accuracy, ErrorInUnits, Metric, RSquared
 
 KINDS = ("classification", "regression", "multilabel")
 MAX_AMBIGUOUS = 20  # distinct whole numbers that may be either classes or quantities
@@ -87,14 +78,14 @@ class TargetCodec:
             return plain(rows), ~np.isnan(rows).any(axis=1)
         assert self.classes is not None
         there = ~_is_missing(rows)
-        found = np.zeros(len(rows), np.int32)
+        numbered = np.zeros(len(rows), np.int32)
         numbers = {label: n for n, label in enumerate(self.classes)}
         try:
-            found[there] = [numbers[_plain(label)] for label in rows[there].tolist()]
+            numbered[there] = [numbers[_plain(label)] for label in rows[there].tolist()]
         except KeyError as error:
             known = ", ".join(map(str, self.classes[:10]))
             raise BadInput(f"the label {error.args[0]!r:.40} is not one of {known}") from None
-        return found, there
+        return numbered, there
 
     def in_words(self, outputs: np.ndarray) -> list[str]:
         """The most probable class for each row of outputs `(M, outputs)`."""
@@ -158,19 +149,19 @@ class TargetCodec:
         kept_object(found, "answers", ["classes", "scaler", "chance"], ["levels", "several"])
         classes, scaler, chance = found["classes"], found["scaler"], found["chance"]
         if (classes is None) == (scaler is None):
-            raise ValueError("its answers are neither classes nor numbers")
+            raise BadInput("its answers are neither classes nor numbers")
         if not isinstance(chance, int | float) or isinstance(chance, bool):
-            raise ValueError("its chance level is not a number")
+            raise BadInput("its chance level is not a number")
         if classes is None:
             return cls(None, Scaler.from_json(scaler), float(chance))
         plain = isinstance(classes, list) and all(
             isinstance(x, str | int) or (isinstance(x, float) and np.isfinite(x)) for x in classes
         )
         if not plain or len(set(classes)) != len(classes) or len(classes) < 2:
-            raise ValueError("its classes are not a list of different labels")
+            raise BadInput("its classes are not a list of different labels")
         several = found.get("several", False)
         if not isinstance(several, bool):
-            raise ValueError("it does not say whether there are several labels at once")
+            raise BadInput("it does not say whether there are several labels at once")
         return (LabelSets if several else TargetCodec)(tuple(classes), None, float(chance))
 
 
@@ -296,12 +287,12 @@ def fit_answers(
             raise BadInput(f"classification needs at least 2 classes, got {len(classes)}")
         if len(classes) > MAX_CLASSES:
             raise BadInput(f"there are {len(classes)} classes, more than {MAX_CLASSES}")
-        found = TargetCodec(classes, None, 0.0)
-        targets, there = found(rows[training])
+        codec = TargetCodec(classes, None, 0.0)
+        targets, there = codec(rows[training])
         if not there.any():
             raise BadInput("the training part has no labels")
         return dataclasses.replace(
-            found, chance=float(np.bincount(targets[there]).max()) / there.sum()
+            codec, chance=float(np.bincount(targets[there]).max()) / there.sum()
         )
     complete = training[~np.isnan(rows[training]).any(axis=1)]
     if not len(complete):

@@ -11,10 +11,11 @@ import contextlib
 import functools
 import hashlib
 import operator
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import jax
 import numpy as np
@@ -22,6 +23,7 @@ import numpy as np
 from ..cells import Model
 from ..data import Batch, Vocabulary
 from ..errors import BadInput
+from ..names import METRIC_NAME
 from ..settings import (
     NoSettings,
     checked_int,
@@ -36,37 +38,17 @@ from .framing import Framing
 from .interface import Interface
 from .losses import Loss
 from .metrics import Metric
+from .pictures import Picture, Plot
 
 if TYPE_CHECKING:
     from .series.series import Series
     from .text.passages import Passage
 
 Artefacts = Mapping[str, Any] | None  # what a trained model keeps of its task, if there is one
+Own = Callable[[int], slice]  # from the number of sequences of a batch to those that are wanted
 
 MAX_SEED = 2**32 - 1
 EVALUATED_TOGETHER = 64
-
-
-class Picture(NamedTuple):
-    """A table of numbers from 0 to 1 with named rows and columns: where a network looks.
-
-    Or it is a picture in the usual sense, whose rows and columns are those of its pixels.
-
-    Attributes:
-        title: what it shows, in a few words.
-        columns, rows: their names, left to right and top to bottom.
-        values: `values[row][column]`; with pixels, `None` is a gap.
-        pixels: whether it is a picture in the usual sense.
-    """
-
-    title: str
-    columns: list[str]
-    rows: list[str]
-    values: list[list[Any]]
-    pixels: bool = False
-
-    def as_json(self) -> dict[str, Any]:
-        return {name: x for name, x in self._asdict().items() if name != "pixels" or x}
 
 
 class TaskSizes(Protocol):
@@ -174,6 +156,8 @@ class Task(abc.ABC):
     def __init_subclass__(cls, **more: Any) -> None:
         """Check the arguments of `batch`; show the settings in the signature of the constructor."""
         super().__init_subclass__(**more)
+        if "batch" in vars(cls) and "batch_of" not in vars(cls):  # whose batches are others
+            cls.batch_of = Task.batch_of  # type: ignore[method-assign]
         for name, check in (("batch", _checked_batch), ("held_out", _checked_held_out)):
             if name in vars(cls):
                 setattr(cls, name, check(vars(cls)[name]))
@@ -223,6 +207,23 @@ class Task(abc.ABC):
     @abc.abstractmethod
     def batch(self, index: int, size: int, length: int | None = None) -> Batch:
         """Training batch number `index`, of `size` sequences; `length` overrides the task's."""
+
+    def batch_of(
+        self, own: Own, index: int, size: int, length: int | None = None
+    ) -> tuple[Batch, int]:
+        """The same sequences as in `batch`, but only some, and the size of the whole batch.
+
+        A process that shares batches with others asks for those of its devices. By default the
+        batch is made and the others are dropped; a task that can make some alone does so.
+
+        Args:
+            own: from the number of sequences of the batch to those that are asked for.
+            index, size, length: see `batch`.
+        """
+        batch = self.batch(index, size, length)
+        every = range(batch.sequences)
+        some = own(len(every))
+        return batch if every[some] == every else batch.take(some), batch.size
 
     @abc.abstractmethod
     def held_out(self, part: str, size: int) -> Iterator[Batch]:
@@ -293,12 +294,12 @@ class Task(abc.ABC):
 
     @classmethod
     def interface(cls, settings: Any, artefacts: Mapping[str, Any]) -> Interface:
-        """What inputs and outputs of a trained network mean, for programs elsewhere.
+        """What inputs and outputs of a trained network mean, for streams and programs elsewhere.
 
         Args:
             settings, artefacts: those of the run.
         """
-        raise BadInput(f"a run of the task {cls.name} has no program elsewhere that could use it")
+        return Interface("raw", {"task": cls.name})
 
     def starting(self, network: Any) -> Any:
         """The network that training begins with, from a new one: with given word vectors, say."""
@@ -342,6 +343,10 @@ class Task(abc.ABC):
         """Where a network looks, or what it draws, in some examples; for the report."""
         return []
 
+    def plots(self, network: Model) -> list[Plot]:
+        """What a network makes of some examples, as lines; for the report."""
+        return []
+
     def artefacts(self) -> dict[str, Any]:
         """What a trained network needs to know of the data, as JSON: a vocabulary, a scaling.
 
@@ -351,7 +356,7 @@ class Task(abc.ABC):
 
     @classmethod
     def check_artefacts(cls, artefacts: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        """Check the artefacts that a run folder holds; raises `ValueError` for what is wrong.
+        """Check the artefacts that a run folder holds; raises `BadInput` for what is wrong.
 
         Returns:
             The numbers of inputs and outputs that they ask of a network; `None` if they do not.
@@ -418,9 +423,11 @@ class AnsweringTask(Task):
 
     Attributes:
         apply_options: the options of `apply` that it has a use for; see `ApplyOptions`.
+        save_as: the end of the names of files in which answers are saved, if they can be.
     """
 
     apply_options: ClassVar[tuple[str, ...]] = ()
+    save_as: ClassVar[str] = ""
 
     @classmethod
     def answering(cls) -> type[Self]:
@@ -462,6 +469,15 @@ class AnsweringTask(Task):
             A dictionary for each input, as JSON; `text` is what is printed without --json.
         """
 
+    @classmethod
+    def saved(cls, answers: Iterable[dict[str, Any]]) -> tuple[bytes, str]:
+        """The content of a file with some answers, and what is in it, in words.
+
+        Args:
+            answers: those of `apply`, with the option `save`.
+        """
+        raise BadInput(f"answers of a run of the task {cls.name} are not saved in a file")
+
 
 def check_declared(task: Task) -> None:
     """Refuse a task that lacks what its contract asks of it, in one line."""
@@ -477,6 +493,11 @@ def check_declared(task: Task) -> None:
         raise BadInput(f"metrics of the task {who} must have at least one metric")
     for metric in task.metrics:
         checked_kind(f"each of metrics of the task {who}", metric, Metric, "a Metric")
+        if not re.match(METRIC_NAME, metric.name):
+            raise BadInput(
+                f"a metric's name has 1 to 100 characters and none of <>&\"`, because a log keeps "
+                f"it; the task {who} has {shown(metric.name)}"
+            )
     try:
         float(task.chance)
     except (TypeError, ValueError):

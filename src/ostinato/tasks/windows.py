@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..data import Batch
-from .task import Task, checked_count, checked_length, checked_part, random
+from .task import Own, Task, checked_count, checked_length, checked_part, random
 
 WINDOW = 100  # steps of one compiled call in an evaluation; the state is carried
 
@@ -79,6 +79,11 @@ class Streamed(Task):
         """The stream of `"train"`, `"valid"` or `"test"`."""
 
     def batch(self, index: int, size: int, length: int | None = None) -> Batch:
+        return self.batch_of(slice, index, size, length)[0]
+
+    def batch_of(
+        self, own: Own, index: int, size: int, length: int | None = None
+    ) -> tuple[Batch, int]:
         stream = self.stream_of("train")
         length, size = self._shape(stream, size, checked_length(self, length))
         if not self.carry:
@@ -91,11 +96,12 @@ class Streamed(Task):
             offset = int(random(self.seed, 1, epoch).integers(0, spare + 1))
             age = window * length
             places = offset + np.arange(size) * windows * length + age
-        batch = stream.at(places + np.arange(length)[:, None], age == 0, stream.several)
-        if age >= self.washout:
-            return batch
-        late = (age + np.arange(length) >= self.washout)[:, None]
-        return batch._replace(weights=batch.weights * late.astype(batch.weights.dtype))
+        places = places[own(size)] + np.arange(length)[:, None]
+        batch = stream.at(places, age == 0, stream.several)
+        if age < self.washout:
+            late = (age + np.arange(length) >= self.washout)[:, None]
+            batch = batch._replace(weights=batch.weights * late.astype(batch.weights.dtype))
+        return batch, length * size
 
     def _shape(self, stream: Stream, size: int, length: int) -> tuple[int, int]:
         """Steps and sequences of a training batch, at most as many as the stream has room for."""

@@ -36,6 +36,7 @@ class Case:
         cell: the same in float64.
         wide: whether 64-bit numbers were enabled in JAX when the case was made; `own` runs
             with that setting.
+        in_rows, alone: what `running` compiles, and its results of each sequence alone.
     """
 
     def __init__(
@@ -57,6 +58,8 @@ class Case:
         with jax.enable_x64(True):
             self.cell = jax.tree.map(to_float64, cell)
         self.lengths = np.array([STEPS - 2, STEPS])
+        self.in_rows: Callable[..., tuple] | None = None
+        self.alone: dict[int, Any] = {}
 
     @cached_property
     def xs(self) -> np.ndarray:

@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..cells.building import parameter_dtype
-from ..through_time.check import describe
+from ..through_time.check import describe, same_structure
 from .case import BATCH, STEPS, Case, of_steps
 from .explain import CellError, explain
 from .parts import check_arrays
-from .trees import apart, at, distance, is_float, row, same_structure, scale
+from .trees import apart, at, distance, is_float, row, scale
 
 
 @of_steps

@@ -11,9 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..cells import Cell, Layer
+from ..through_time.check import same_structure
 from .case import BATCH, Case
 from .explain import CellError, explain
-from .trees import at, distance, is_float, plain, same_structure
+from .trees import at, distance, is_float, plain
 
 ARGUMENTS = {"initial": ("batch",), "inputs": ("x",), "step": ("state", "u")}
 BATCHES = ((BATCH,), (), (2, 3))

@@ -21,10 +21,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..through_time import unroll
+from ..through_time.check import same_structure
 from ..weights import load_weights, save_weights
 from .case import BATCH, STEPS, Case, of_steps, quickly
 from .explain import CellError
-from .trees import apart, at, distance, floats, is_float, like_normal, row, same_structure, zeros
+from .trees import apart, at, distance, floats, is_float, like_normal, row, zeros
 
 SHORT = STEPS - 2
 RESETS = ((0, SHORT, SHORT + 1), (0, 1, 2))  # the resets in each row
@@ -157,7 +158,7 @@ def _compare(case: Case, result: SequenceResult, places: Places, how: str) -> No
 
 def _alone(case: Case, i: int) -> SequenceResult:
     """x or y alone; if noise depends on the position in the batch, in its batch."""
-    known = case.__dict__.setdefault("_alone", {})
+    known = case.alone
     if i not in known:
         weights = _weights(case, PADDED, row=i, steps=SHORT)
         if case.noisy:
@@ -189,9 +190,9 @@ def _weights(case: Case, places: Places, row: int | None = None, steps: int = ST
 
 
 def _run(case: Case, xs: np.ndarray, weights: tuple[Any, Any], **options: Any) -> SequenceResult:
-    if "_packing" not in case.__dict__:
-        case.__dict__["_packing"] = _compiled(case)
-    return SequenceResult(*jax.device_get(case.__dict__["_packing"](xs, weights, options)))
+    if case.in_rows is None:
+        case.in_rows = _compiled(case)
+    return SequenceResult(*jax.device_get(case.in_rows(xs, weights, options)))
 
 
 def _compiled(case: Case) -> Callable[..., tuple]:

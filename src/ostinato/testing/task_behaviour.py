@@ -24,6 +24,13 @@ def a_batch_is_its_number(case: TaskCase) -> None:
     length = case.task.length
     if not same(one, case.fresh(1, SIZE, length)):
         raise TaskError(f"batch(1, {SIZE}) differs from batch(1, {SIZE}, length={length})")
+    some, size = called("batch_of", lambda: case.task.batch_of(_latter_half, 1, SIZE))
+    if size != one.size or not same(some, one.take(_latter_half(one.sequences))):
+        raise TaskError(f"batch_of must give the sequences and the size of batch(1, {SIZE})")
+
+
+def _latter_half(count: int) -> slice:
+    return slice(count // 2, count)
 
 
 def other_numbers_are_other_batches(case: TaskCase) -> None:

@@ -12,11 +12,6 @@ def is_float(x: Any) -> bool:
     return hasattr(x, "dtype") and jnp.issubdtype(x.dtype, jnp.inexact)
 
 
-def same_structure(a: Any, b: Any) -> bool:
-    one, other = jax.tree.structure(a), jax.tree.structure(b)
-    return bool(one == other)  # type: ignore[operator]
-
-
 def floats(tree: Any) -> Any:
     return eqx.filter(tree, is_float)
 

@@ -453,8 +453,8 @@ def run_through_time(
             return jax.tree.leaves(engine.cotangent(inputs, saved, moving, cotangents))
 
         moved = [x for x in jax.tree.leaves((state, ys)) if is_float(x)]
-        found = iter(paired(push, pull, residuals, arguments, moved))
-        out = jax.tree.map(lambda x, zero: next(found) if is_float(x) else zero, (state, ys), still)
+        flat = iter(paired(push, pull, residuals, arguments, moved))
+        out = jax.tree.map(lambda x, zero: next(flat) if is_float(x) else zero, (state, ys), still)
         return (state, ys), out
 
     run.defjvp(differentiate, symbolic_zeros=True)

@@ -13,8 +13,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr
 
 from ..cells import Layer
 from ..errors import BadInput
-from .step import Step
-from .tracing import inline
+from .step import Step, inline
 
 
 def sizes(cell: Layer, xs: Any) -> tuple[int, tuple[int, ...]]:
@@ -139,7 +138,7 @@ def expected_state(cell: Layer, batch: tuple[int, ...], xs: Any) -> Any:
                 f"{name}.initial must return arrays, got {in_line(leaf)}: use jnp.zeros or jnp.full"
             )
     new, _ = eqx.filter_eval_shape(cell.step, state, u)
-    if not _same_structure(state, new):
+    if not same_structure(state, new):
         raise BadInput(
             f"{name}.step must return a state built like the one it got: expected "
             f"{describe(state)}, got {describe(new)}"
@@ -192,7 +191,7 @@ def check_state(cell: Layer, state: Any, expected: Any, xs: Any) -> None:
                 f"{type(cell).__name__} expects a state of arrays, {describe(expected)}, got "
                 f"{in_line(leaf)} in it"
             )
-    same = _same_structure(state, expected) and all(
+    same = same_structure(state, expected) and all(
         jnp.shape(given) == like.shape and jnp.result_type(given) == like.dtype
         for given, like in zip(jax.tree.leaves(state), jax.tree.leaves(expected), strict=True)
     )
@@ -207,7 +206,7 @@ def check_state(cell: Layer, state: Any, expected: Any, xs: Any) -> None:
 def check_structure(layer: Layer, state: Any, batch: tuple[int, ...]) -> None:
     """Refuse a state that is not built like that of a layer; its cells check their own parts."""
     expected = eqx.filter_eval_shape(layer.initial, batch)
-    if not _same_structure(state, expected):
+    if not same_structure(state, expected):
         raise BadInput(
             f"{type(layer).__name__} expects a state {describe(expected)}, got {describe(state)}"
         )
@@ -225,7 +224,14 @@ def check_taps(taps: dict[str, Any], step: Step, steps: int) -> list:
     return [taps[name] for name in expected]
 
 
-def _same_structure(a: Any, b: Any) -> bool:
+def check_can_step(cell: Layer, method: str) -> None:
+    """Refuse what has no step, such as a layer that must see the whole sequence."""
+    if not cell.can_step:
+        raise BadInput(f"{method} needs a cell with a step, got {type(cell).__name__}")
+
+
+def same_structure(a: Any, b: Any) -> bool:
+    """Whether two pytrees are built alike."""
     one, other = jax.tree.structure(a), jax.tree.structure(b)
     return bool(one == other)  # type: ignore[operator]
 
@@ -267,12 +273,12 @@ def _dtypes(step: Callable, state: Any, u: Any) -> list:
     """What a step computes and in which dtypes; conversions from a dtype to itself do not count."""
     closed = jax.make_jaxpr(step)(state, u)
     flat = jax.make_jaxpr(lambda *args: inline(closed.jaxpr, closed.consts, args))(*closed.in_avals)
-    found = []
+    steps = []
     for equation in flat.eqns:
         operands: list[Any] = [var.aval for var in equation.invars]
         results: list[Any] = [var.aval for var in equation.outvars]
         ins, outs = ([aval.dtype for aval in avals] for avals in (operands, results))
         inner = [str(x) for x in equation.params.values() if isinstance(x, ClosedJaxpr | Jaxpr)]
         if equation.primitive.name != "convert_element_type" or ins != outs:
-            found.append((equation.primitive.name, ins, outs, inner))
-    return found
+            steps.append((equation.primitive.name, ins, outs, inner))
+    return steps

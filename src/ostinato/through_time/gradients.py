@@ -47,7 +47,7 @@ import jax.numpy as jnp
 from ..cells import Layer
 from ..errors import BadInput
 from .borders import find_borders, packed, valid_loss, where
-from .check import describe, in_line, is_whole, sizes
+from .check import check_can_step, describe, in_line, is_whole, sizes
 from .running import starting_state
 from .unroll import unroll
 
@@ -110,7 +110,7 @@ def truncated_bptt(
     With a window of at least T steps it is `bptt`. The last window may be shorter.
     """
     steps = check_targets(cell, xs, targets)
-    _check_can_step(cell, "truncated_bptt")
+    check_can_step(cell, "truncated_bptt")
     if not is_whole(window) or window < 1:
         raise BadInput(f"window must be at least 1 step, got {in_line(window)}")
     if lengths is not None or resets is not None:
@@ -151,7 +151,7 @@ def rtrl(
     Source: Williams and Zipser (1989).
     """
     check_targets(cell, xs, targets)
-    _check_can_step(cell, "rtrl")
+    check_can_step(cell, "rtrl")
     if lengths is not None or resets is not None:
         whole, xs, borders = packed(cell, xs, lengths, resets)
         loss, targets = valid_loss(loss, targets, borders.valid)
@@ -204,7 +204,7 @@ def rtrl_start(cell: Layer, xs: Any, state: Any = None) -> Online:
     Returns:
         The state, with zeros `(parameters, ...)` for each of its float arrays.
     """
-    _check_can_step(cell, "rtrl")
+    check_can_step(cell, "rtrl")
     state = starting_state(cell, xs, state)
     weights = jax.tree.leaves(eqx.filter(cell, eqx.is_inexact_array))
     count = sum(weight.size for weight in weights)
@@ -235,7 +235,7 @@ def general_bptt(
     if isinstance(cell, list | tuple) or isinstance(loss, list | tuple):
         return _each_step_its_own(cell, loss, xs, targets, state)
     check_targets(cell, xs, targets)
-    _check_can_step(cell, "general_bptt")
+    check_can_step(cell, "general_bptt")
     parameters, static = eqx.partition(cell, eqx.is_inexact_array)
     first = starting_state(cell, xs, state)
 
@@ -283,7 +283,7 @@ def _each_step_its_own(cell: Any, loss: Any, xs: Any, targets: Any, state: Any) 
                 f"general_bptt needs {steps} {name}, one for each step, got {len(given)}"
             )
     for part in (one, *cells):
-        _check_can_step(part, "general_bptt")
+        check_can_step(part, "general_bptt")
 
     def step(t: int) -> tuple[Callable, Callable]:
         x, target = jax.tree.map(lambda a: a[t], (xs, targets))
@@ -295,12 +295,12 @@ def _each_step_its_own(cell: Any, loss: Any, xs: Any, targets: Any, state: Any) 
     # z is the state and the output; before the first step there is none.
     first = (starting_state(one, xs, state), None)
     pairs = [step(t) for t in range(steps)]
-    found = gradients_by_theorem([f for f, _ in pairs], cells, [loss for _, loss in pairs], first)
-    gradients: Any = found.gradients
+    result = gradients_by_theorem([f for f, _ in pairs], cells, [loss for _, loss in pairs], first)
+    gradients: Any = result.gradients
     if alike:
         nothing = jax.tree.map(jnp.zeros_like, eqx.filter(cell, eqx.is_inexact_array))
         gradients = jax.tree.map(lambda *shares: sum(shares), nothing, *gradients)
-    return found.value, gradients, found.states[-1][0]
+    return result.value, gradients, result.states[-1][0]
 
 
 def check_targets(cell: Layer, xs: Any, targets: Any) -> int:
@@ -314,11 +314,6 @@ def check_targets(cell: Layer, xs: Any, targets: Any) -> int:
                 f"{jnp.shape(target)}"
             )
     return steps
-
-
-def _check_can_step(cell: Layer, method: str) -> None:
-    if not cell.can_step:
-        raise BadInput(f"{method} needs a cell with a step, got {type(cell).__name__}")
 
 
 def check_influence(given: Online, fresh: Online) -> None:
@@ -379,12 +374,12 @@ def gradients_by_theorem(
     states = [first]
     for f, theta in zip(functions, parameters, strict=True):
         states.append(f(states[-1], theta))
-    found = [eqx.filter_value_and_grad(loss)(z) for loss, z in zip(losses, states[1:], strict=True)]
-    value = jnp.asarray(sum(value for value, _ in found))
+    pairs = [eqx.filter_value_and_grad(loss)(z) for loss, z in zip(losses, states[1:], strict=True)]
+    value = jnp.asarray(sum(value for value, _ in pairs))
     gamma = jax.tree.map(jnp.zeros_like, _floats(states[-1]))
     gradients, gammas = [], []
     for k in range(len(functions), 0, -1):
-        gamma = jax.tree.map(jnp.add, found[k - 1][1], gamma)
+        gamma = jax.tree.map(jnp.add, pairs[k - 1][1], gamma)
         gammas.append(gamma)
         gamma, gradient = _pull(functions[k - 1], states[k - 1], parameters[k - 1], gamma)
         gradients.append(gradient)

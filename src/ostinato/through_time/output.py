@@ -14,8 +14,7 @@ import jax
 from jax.extend.core import Jaxpr, Literal
 
 from ..cells import Layer
-from .step import take_apart
-from .tracing import evaluate, read
+from .step import evaluate, read, take_apart
 
 
 def step_changing(

@@ -23,10 +23,11 @@ Example:
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import Primitive
+from jax.extend.core import ClosedJaxpr, JaxprEqn, Primitive
 from jax.interpreters import ad, batching, mlir
 
 Arrays = list[jax.Array]
@@ -53,6 +54,13 @@ def paired(
     return _paired_p.bind(
         *operands, forward=forward, backward=backward, count=len(residuals), known=known
     )
+
+
+def forward_of(equation: JaxprEqn) -> ClosedJaxpr:
+    """What an equation of `paired` computes, as an expression."""
+    avals: list[Any] = [x.aval for x in equation.invars]
+    operands = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
+    return jax.make_jaxpr(lambda *operands: _call(*operands, **equation.params))(*operands)
 
 
 def _kinds(arrays: Iterable) -> tuple:

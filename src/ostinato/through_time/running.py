@@ -153,7 +153,7 @@ def _cell(cell, xs, state, borders: Borders, taps, options: Options):
         "compute": compute,
         "unroll": _steps_per_iteration(steps, len(step.remainder)),
     }
-    final, found = run_through_time(
+    final, stacked = run_through_time(
         step,
         inputs,
         **how,
@@ -162,9 +162,9 @@ def _cell(cell, xs, state, borders: Borders, taps, options: Options):
         on_failure=options.on_failure,
     )
     y_tree = step.out_tree.children()[1]
-    ys = jax.tree.unflatten(y_tree, found[: y_tree.num_leaves])
+    ys = jax.tree.unflatten(y_tree, stacked[: y_tree.num_leaves])
     if watch == "products":
-        ys = ys, found[y_tree.num_leaves :]
+        ys = ys, stacked[y_tree.num_leaves :]
     if watch == "slopes":
         ys = ys, slopes_through_time(step, inputs, **how)
     return ys, jax.tree.unflatten(jax.tree.structure(state), final)
@@ -300,15 +300,15 @@ def parts_with_inputs(layer: Layer, xs: Any, run: Callable) -> list[tuple[str, L
         layer, xs: the layer and its inputs.
         run: `run(part, xs, state, reverse=...)` gives a part's outputs, as `unroll` does.
     """
-    found = []
+    cells = []
 
     def visit(part: Layer, xs: Any, state: Any, reverse: bool) -> tuple[Any, Any]:
         shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), xs)
-        found.append((path_of(part, layer), part, shapes))
+        cells.append((path_of(part, layer), part, shapes))
         return run(part, xs, state, reverse=reverse)
 
     eqx.filter_eval_shape(lambda xs: over_parts(layer, xs, None, visit), xs)
-    return found
+    return cells
 
 
 def path_of(part: Any, whole: Any) -> str:

@@ -1,24 +1,30 @@
 """Cells made of cells, and the layers around them."""
 
-from .bidirectional import Bidirectional as Bidirectional
 from .captioner import Captioner as Captioner
 from .encoder_decoder import EncoderDecoder as EncoderDecoder
+from .encodings import Embedding as Embedding
+from .encodings import FixedEmbedding as FixedEmbedding
+from .encodings import OneHot as OneHot
+from .encodings import WordEmbedding as WordEmbedding
 from .gated_feedback import GatedFeedback as GatedFeedback
+from .keras_weights import from_keras as from_keras
 from .layer_norm import LayerNorm as LayerNorm
-from .network import Embedding as Embedding
-from .network import FixedEmbedding as FixedEmbedding
 from .network import Network as Network
-from .network import OneHot as OneHot
 from .network import Readout as Readout
 from .network import outputs_of as outputs_of
 from .noise import Dropout as Dropout
 from .noise import WeightNoise as WeightNoise
 from .noise import Zoneout as Zoneout
 from .noise import reseed as reseed
+from .onnx_weights import from_onnx as from_onnx
+from .rtneural_weights import from_rtneural as from_rtneural
+from .rtneural_weights import to_rtneural as to_rtneural
+from .stack import Bidirectional as Bidirectional
 from .stack import Mean as Mean
 from .stack import Stack as Stack
 from .tagger import Tagger as Tagger
 from .torch_weights import from_torch as from_torch
+from .torch_weights import to_torch as to_torch
 from .turing import NeuralTuringMachine as NeuralTuringMachine
 from .video import VideoCaptioner as VideoCaptioner
 from .video import VideoModel as VideoModel

@@ -11,7 +11,8 @@ from ..cells import Cell, Layer, Model
 from ..cells.building import parameter_dtype
 from ..cells.cell import Run
 from ..data import Batch
-from .network import Dropped, Embedding, Network, OneHot, Readout
+from .encodings import Dropped, Embedding, OneHot
+from .network import Network, Readout
 from .noise import Drop
 
 

@@ -1,21 +1,26 @@
 """A whole network: an encoding of symbols, a cell, and a readout; its outputs on a batch."""
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from ..cells import Cell, Layer, Model
-from ..cells.building import draw, input_size, output_size, parameter_dtype, project, zeros
+from ..cells.building import (
+    divided_by_compiler,
+    draw,
+    input_size,
+    output_size,
+    parameter_dtype,
+    project,
+    zeros,
+)
 from ..cells.cell import Parts, Run, Wrapper
-from ..cells.initialisers import Initialiser, glorot, normal
+from ..cells.initialisers import Initialiser, glorot
 from ..data import Batch
-from ..data.word_vectors import StartVectors
-from ..errors import BadInput
 from ..through_time import unroll
-from .noise import Drop
+from .encodings import Encoding
 
 
 class Readout(eqx.Module):
@@ -55,122 +60,13 @@ class Readout(eqx.Module):
         return project(self, h, self.V, self.b)
 
 
-class OneHot(eqx.Module):
-    """A symbol as a vector of zeros with a single one.
-
-    Shapes: symbols, integers `(...)`; vectors `(..., symbols)`.
-    """
-
-    symbols: int = eqx.field(static=True)
-
-    @property
-    def size(self) -> int:
-        return self.symbols
-
-    @property
-    def one_hot(self) -> int:
-        """How many numbers of a vector are those of a one-hot vector."""
-        return self.symbols
-
-    def __call__(self, x: jax.Array, dtype: Any) -> jax.Array:
-        _check_symbols(self, x, self.symbols)
-        return jax.nn.one_hot(x, self.symbols, dtype=dtype)
-
-    def starting_from(self, given: StartVectors) -> Self:
-        raise BadInput(f"the vectors of {given.path} need an embedding; leave out --embedding 0")
-
-
-class Embedding(eqx.Module):
-    """A symbol as a vector that is learned.
-
-    Shapes: symbols, integers `(...)`; vectors `(..., size)`; `E` is `(symbols, size)`.
-    """
-
-    E: jax.Array
-
-    @property
-    def symbols(self) -> int:
-        return self.E.shape[0]
-
-    @property
-    def size(self) -> int:
-        return self.E.shape[1]
-
-    @property
-    def one_hot(self) -> int:
-        return 0
-
-    def __init__(self, symbols: int, size: int, *, key: jax.Array, init: Initialiser = normal(1.0)):
-        """
-        Args:
-            symbols: how many symbols there are.
-            size: size of a vector.
-            key: random key for the initial vectors.
-            init: initialiser of `E`.
-        """
-        self.E = draw(init, key, symbols, size)
-
-    def __call__(self, x: jax.Array, dtype: Any) -> jax.Array:
-        _check_symbols(self, x, self.symbols)
-        return self.E[x].astype(dtype)
-
-    def starting_from(self, given: StartVectors) -> Self:
-        """The same, with given vectors in place of random ones: `E[symbols] = vectors`."""
-        size = given.vectors.shape[1]
-        if size != self.size:
-            raise BadInput(
-                f"the vectors of {given.path} have {size} numbers, the embedding {self.size}; "
-                "leave out --embedding"
-            )
-        return eqx.tree_at(
-            lambda x: x.E, self, self.E.at[given.symbols].set(given.vectors.astype(self.E.dtype))
-        )
-
-
-class FixedEmbedding(Embedding):
-    """A symbol as a vector that is given, and not learned."""
-
-    frozen: ClassVar[tuple[str, ...]] = ("E",)
-
-    def __init__(self, symbols: int, size: int, *, key: jax.Array, init: Initialiser = normal(1.0)):
-        super().__init__(symbols, size, key=key, init=init)
-
-
-class Dropped(eqx.Module):
-    """An encoding some of whose numbers are dropped.
-
-    Shapes: those of the encoding.
-    """
-
-    encoding: OneHot | Embedding
-    drop: Drop
-
-    @property
-    def symbols(self) -> int:
-        return self.encoding.symbols
-
-    @property
-    def size(self) -> int:
-        return self.encoding.size
-
-    @property
-    def E(self) -> jax.Array:
-        return self.encoding.E  # type: ignore[union-attr]
-
-    def __call__(self, x: jax.Array, dtype: Any) -> jax.Array:
-        return self.drop(self.encoding(x, dtype))
-
-    def starting_from(self, given: StartVectors) -> "Dropped":
-        return Dropped(self.encoding.starting_from(given), self.drop)
-
-
 class Network(Cell):
     """`o_t = readout(h_t)`, where h is the cell's output on the encoded input.
 
     A network is itself a cell: unroll it, step it, wrap it. Who needs what the readout reads
     unrolls `network.cell` on what `to_cell` gives.
 
-    Shapes: x integers `(...)` with an encoding, vectors `(..., inputs)` without; state the
+    Shapes: x integers `(...)` with an encoding of symbols, else vectors `(..., inputs)`; state the
     cell's; y `(..., outputs)`.
 
     Example:
@@ -186,23 +82,27 @@ class Network(Cell):
 
     cell: Layer
     readout: Any
-    encoding: OneHot | Embedding | Dropped | None
+    encoding: Encoding | None
 
-    def __init__(
-        self, cell: Layer, readout: Any, encoding: OneHot | Embedding | Dropped | None = None
-    ):
+    def __init__(self, cell: Layer, readout: Any, encoding: Encoding | None = None):
         """
         Args:
             cell: a cell, or a layer such as `Bidirectional`.
             readout: from the cell's output to the network's; `None` for a cell whose output is
                 the network's, such as `Jordan`.
-            encoding: how symbols become vectors; `None` for inputs that are vectors.
+            encoding: how symbols become vectors, or vectors others (`WordEmbedding`); `None` for
+                inputs that are vectors and read as they are.
         """
         self.cell, self.readout, self.encoding = cell, readout, encoding
 
     @property
     def input_axes(self) -> int:
-        return self.cell.input_axes if self.encoding is None else 0
+        return self.cell.input_axes if self._symbols is None else 0
+
+    @property
+    def _symbols(self) -> int | None:
+        """How many symbols it reads; `None` if it reads vectors."""
+        return None if self.encoding is None else self.encoding.symbols
 
     @property
     def can_step(self) -> bool:
@@ -222,10 +122,11 @@ class Network(Cell):
         return parameter_dtype(self)
 
     def vector_size(self) -> int | None:
-        return self.cell.vector_size()
+        read = None if self.encoding is None else self.encoding.inputs
+        return self.cell.vector_size() if read is None else read
 
     def check_inputs(self, xs: Any) -> None:
-        if self.encoding is not None:
+        if self._symbols is not None:
             self._encode(xs)
 
     def initial(self, batch: tuple[int, ...]) -> Any:
@@ -241,8 +142,8 @@ class Network(Cell):
     def over_time(self, run: Run, xs: Any, state: Any) -> tuple[Any, Any]:
         """The cell first, then the readout as one product for all steps."""
         cell = None
-        if self.encoding is not None:
-            cell = looking_up(self.cell, self._encode(jnp.arange(self.encoding.symbols)), xs.size)
+        if self._symbols is not None:
+            cell = looking_up(self.cell, self._encode(jnp.arange(self._symbols)), xs.size)
         if cell is None:
             cell, xs = self.cell, self._encode(xs)
         hs, state = run(cell, xs, state)
@@ -275,7 +176,7 @@ def looking_up(layer: Layer, vectors: jax.Array, count: int) -> Layer | None:
         count: how many symbols are to be read.
     """
     # On a GPU the product is cheap, and the derivative of looking up is not.
-    if count < len(vectors) or jax.default_backend() != "cpu":
+    if count < len(vectors) or jax.default_backend() != "cpu" or divided_by_compiler():
         return None
 
     def looked_up(cell: Layer) -> Layer | None:
@@ -298,22 +199,6 @@ class _Lookup(Wrapper):
 
     def step(self, state: Any, u: Any) -> tuple[Any, Any]:
         return self.cell.step(state, u)
-
-
-def _check_symbols(encoding: Any, x: Any, symbols: int) -> None:
-    name = type(encoding).__name__
-    if isinstance(x, str | bytes):
-        raise BadInput(f"{name} expects integer symbols, got {type(x).__name__}")
-    if not jnp.issubdtype(jnp.result_type(x), jnp.integer):
-        raise BadInput(f"{name} expects integer symbols, got {jnp.result_type(x)}{jnp.shape(x)}")
-    if isinstance(x, list | tuple) and any(isinstance(one, jax.core.Tracer) for one in x):
-        raise BadInput(f"{name} expects an array of integer symbols, got a {type(x).__name__}")
-    if not isinstance(x, jax.core.Tracer) and np.size(x):
-        values = np.asarray(x)  # NumPy: this may run while JAX traces
-        low, high = int(values.min()), int(values.max())
-        if low < 0 or high >= symbols:
-            wrong = low if low < 0 else high
-            raise BadInput(f"{name} expects symbols from 0 to {symbols - 1}, got {wrong}")
 
 
 def outputs_of(network: Model, batch: Batch, state: Any = None, **options: Any) -> tuple[Any, Any]:

@@ -21,6 +21,7 @@ import jax.numpy as jnp
 
 from ..cells import Cell, Layer
 from ..cells.cell import Wrapper
+from ..cells.operator import Operator
 from ..errors import BadInput
 from ..through_time import with_products
 from ..through_time.tap import Tap
@@ -170,6 +171,9 @@ class Dropout(_Noisy):
         state, y = with_products(change, step, parameters, state, u)
         return state, jax.tree.map(lambda out: self._drop(0, out, self.rate), y)
 
+    def operators(self) -> list[list[Operator]] | None:
+        return self.cell.operators() if self.inference else None
+
     def _drop(self, index: int, x: jax.Array, rate: float) -> jax.Array:
         if rate == 0.0:
             return x
@@ -234,6 +238,9 @@ class WeightNoise(_Noisy):
 
     def step(self, state: Any, u: Any) -> tuple[Any, Any]:
         return self._noisy().step(state, u)
+
+    def operators(self) -> list[list[Operator]] | None:
+        return self._noisy().operators()
 
     def _noisy(self) -> Layer:
         if self.inference:

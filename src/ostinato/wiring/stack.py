@@ -1,4 +1,4 @@
-"""Cells on top of each other, and the mean over time as the topmost."""
+"""Layers made of layers: on top of each other, from both ends, and the mean over time."""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from ..cells import Cell, Layer
 from ..cells.cell import Run
+from ..cells.operator import Operator
 from ..errors import BadInput
 
 
@@ -122,6 +123,12 @@ class Stack(Cell):
         first = None if self.skip else self.layers[0].with_reader(change)
         return None if first is None else Stack([first, *self.layers[1:]])
 
+    def operators(self) -> list[list[Operator]] | None:
+        parts = [layer.operators() for layer in self.layers]
+        if self.skip or any(part is None for part in parts):
+            return None
+        return [row for part in parts for row in part or ()]
+
     def state_groups(self, state: Any) -> list[list[Any]]:
         pairs = zip(self.layers, state, strict=True)
         return [group for layer, own in pairs for group in layer.state_groups(own)]
@@ -174,3 +181,52 @@ class Mean(Cell):
     def step(self, state: Any, u: jax.Array) -> tuple[Any, jax.Array]:
         total, count = state[0] + u, state[1] + 1
         return (total, count), total / count
+
+
+class Bidirectional(Layer):
+    """`y_t = [→h_t, ←h_t]`: one cell reads the sequence forwards, another backwards.
+
+    It must see the whole sequence, so it is a layer for `unroll` and not a cell. With `lengths` and
+    `resets` the backward cell starts at each sequence's own end.
+
+    Source: Schuster and Paliwal (1997); Lipton et al. (2015), section 4.2.
+
+    Shapes: x as the cells'; state `(forward state, backward state)`; y `(..., units + units)`.
+
+    Example:
+        >>> one, two = jax.random.split(jax.random.key(0))
+        >>> layer = Bidirectional(LSTM(3, 16, key=one), LSTM(3, 16, key=two))
+        >>> ys, states = ostinato.unroll(layer, jnp.ones((10, 2, 3)), lengths=[10, 7])
+        >>> ys.shape
+        (10, 2, 32)
+    """
+
+    forward: Layer
+    backward: Layer
+
+    @property
+    def input_axes(self) -> int:
+        return self.forward.input_axes
+
+    def vector_size(self) -> int | None:
+        return self.forward.vector_size()
+
+    def initial(self, batch: tuple[int, ...]) -> Any:
+        return self.forward.initial(batch), self.backward.initial(batch)
+
+    def over_time(self, run: Run, xs: Any, state: Any) -> tuple[Any, Any]:
+        """Both directions; `run` is given by `unroll`."""
+        ahead, behind = (None, None) if state is None else state
+        ys, ahead = run(self.forward, xs, ahead)
+        zs, behind = run(self.backward, xs, behind, reverse=True)
+        return jnp.concatenate([ys, zs], axis=-1), (ahead, behind)
+
+    def operators(self) -> list[list[Operator]] | None:
+        ahead, behind = self.forward.operators(), self.backward.operators()
+        if ahead is None or behind is None or [len(x) for x in (*ahead, *behind)] != [1, 1]:
+            return None
+        return [[ahead[0][0], behind[0][0]]]
+
+    def state_groups(self, state: Any) -> list[list[Any]]:
+        ahead, behind = self.forward.state_groups(state[0]), self.backward.state_groups(state[1])
+        return [one + two for one, two in zip(ahead, behind, strict=True)]

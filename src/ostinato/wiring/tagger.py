@@ -10,9 +10,10 @@ from ..cells import Layer, Model
 from ..cells.cell import Run
 from ..data import Batch
 from ..errors import BadInput
-from .bidirectional import Bidirectional
-from .network import Embedding, Network, looking_up
+from .encodings import Embedding
+from .network import Network, looking_up
 from .noise import Seed
+from .stack import Bidirectional
 
 
 class Tagger(Model):
@@ -86,11 +87,11 @@ class Tagger(Model):
 
     def prepare(self, run: Run, batch: Batch) -> tuple[Layer, Any, Any]:
         """Read the characters; what remains is the network with a vector for each word."""
-        found, dtype = batch.inputs, self.dtype
-        layer, letters = self._reading(jnp.asarray(found.letters)[:, 0])
-        hs, _ = run(layer, letters, resets=found.begins[:, 0])
+        spelled, dtype = batch.inputs, self.dtype
+        layer, letters = self._reading(jnp.asarray(spelled.letters)[:, 0])
+        hs, _ = run(layer, letters, resets=spelled.begins[:, 0])
         ahead, behind = jnp.split(hs.reshape(-1, hs.shape[-1]), 2, axis=-1)
-        parts = [self.words(found.words, dtype), ahead[found.last], behind[found.first]]
+        parts = [self.words(spelled.words, dtype), ahead[spelled.last], behind[spelled.first]]
         return self.network, self._drop(jnp.concatenate(parts, axis=-1)), None
 
     def _reading(self, letters: jax.Array) -> tuple[Bidirectional, jax.Array]:

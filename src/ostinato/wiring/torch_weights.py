@@ -1,22 +1,24 @@
-"""Weights from `torch.nn.RNN`, `torch.nn.LSTM` and `torch.nn.GRU`."""
+"""Weights from `torch.nn.RNN`, `torch.nn.LSTM` and `torch.nn.GRU`, and back."""
 
 import itertools
 import re
 from collections.abc import Mapping
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from ..cells import GRU, LSTM, Cell, Simple
-from ..errors import BadInput
-from .bidirectional import Bidirectional
-from .stack import Stack
+from ..cells import Cell, Layer
+from ..cells.operator import Operator
+from ..errors import BadInput, needing
+from .operators import network_of
+from .stack import Bidirectional
 
 _BLOCKS = {"rnn": 1, "lstm": 4, "gru": 3}
 _NAME = re.compile(r"(weight|bias)_(?:ih|hh)_l(0|[1-9][0-9]*)(_reverse)?")
-_INITIAL: Any = {"input": jax.nn.initializers.zeros, "recurrent": jax.nn.initializers.zeros}
+# Torch's blocks in the order of `Operator`; the exchange of two is its own inverse.
+_ORDER = {"rnn": (0,), "lstm": (0, 1, 2, 3), "gru": (1, 0, 2)}
 
 
 def from_torch(
@@ -68,9 +70,9 @@ def from_torch(
     layers, ends = _names(weights)
     arrays = {name: jnp.array(value) for name, value in weights.items()}
     _check(arrays, kind, len(ends))
-    rows = [[_cell(arrays, f"l{layer}{end}", kind, f) for end in ends] for layer in range(layers)]
-    parts = [row[0] if len(row) == 1 else Bidirectional(*row) for row in rows]
-    return parts[0] if layers == 1 else Stack(parts)
+    return network_of(
+        [[_operator(arrays, f"l{layer}{end}", kind, f) for end in ends] for layer in range(layers)]
+    )
 
 
 def _of_module(module: Any, kind: str | None, f: str | None) -> tuple[dict[str, Any], str, str]:
@@ -85,24 +87,66 @@ def _of_module(module: Any, kind: str | None, f: str | None) -> tuple[dict[str, 
     return weights, own, slope or "tanh"
 
 
-def _cell(arrays: dict[str, jax.Array], where: str, kind: str, f: str) -> Cell:
+def _operator(arrays: dict[str, jax.Array], where: str, kind: str, f: str) -> Operator:
     """One layer in one direction."""
     A, B = arrays[f"weight_ih_{where}"], arrays[f"weight_hh_{where}"]
     p, q = (arrays.get(f"bias_{of}_{where}", jnp.zeros(len(A), A.dtype)) for of in ("ih", "hh"))
-    inputs, units, key = A.shape[1], B.shape[1], jax.random.key(0)
-    if kind == "gru":
-        gru = GRU(inputs, units, key=key, reset="after", **_INITIAL)
-        (A_r, A_z, A_n), (B_r, B_z, B_n) = jnp.split(A, 3), jnp.split(B, 3)
-        (p_r, p_z, p_n), (q_r, q_z, q_n) = jnp.split(p, 3), jnp.split(q, 3)
-        W, R = jnp.concatenate([-A_z, A_r, A_n]).T, jnp.concatenate([-B_z, B_r]).T
-        b = jnp.concatenate([-(p_z + q_z), p_r + q_r, p_n])
-        return eqx.tree_at(lambda c: (c.W, c.R, c.U, c.b, c.d), gru, (W, R, B_n.T, b, q_n))
-    cell: LSTM | Simple
-    if kind == "lstm":
-        cell = LSTM(inputs, units, key=key, **_INITIAL)
-    else:
-        cell = Simple(inputs, units, key=key, f=f, **_INITIAL)
-    return eqx.tree_at(lambda c: (c.W, c.R, c.b), cell, (A.T, B.T, p + q))
+    order = _ORDER[kind]
+    W, R, b, d = (jnp.stack([jnp.split(x, len(order))[n] for n in order]) for x in (A, B, p, q))
+    return Operator(kind, W.swapaxes(1, 2), R.swapaxes(1, 2), b, d, f=f)
+
+
+def to_torch(network: Layer) -> Any:
+    """The `torch.nn.RNN`, `nn.LSTM` or `nn.GRU` of a network: the inverse of `from_torch`.
+
+    Args:
+        network: a cell, `Bidirectional` or a `Stack` of them, all layers of one kind and size:
+            `Simple` with `tanh` or `relu`, `LSTM`, or `GRU` with `reset="after"`.
+
+    Returns:
+        A module of torch with the same weights; time comes first, as here.
+
+    Example:
+        >>> theirs = to_torch(ostinato.cells.LSTM(3, 16, key=jax.random.key(0)))
+        >>> theirs
+        LSTM(3, 16)
+    """
+    rows = network.operators()
+    if rows is None:
+        raise BadInput(
+            f"torch.nn has no module for {type(network).__name__}; give the cell of a network, or "
+            "write any step as source: ostinato export --to torch"
+        )
+    first = rows[0][0]
+    layout = {(len(row), one.kind, one.units, one.f) for row in rows for one in row}
+    others = {one.reset for row in rows for one in row if one.kind == "gru"} - {"after"}
+    peeps = any(one.p is not None for row in rows for one in row)
+    if len(layout) > 1 or others or peeps or first.f not in ("tanh", "relu"):
+        what = "peepholes" if peeps else "GRU that resets before the product" if others else None
+        what = what or ("layers that differ" if len(layout) > 1 else f"the function {first.f}")
+        raise BadInput(f"torch.nn has no {what}; write it as source: ostinato export --to torch")
+    with needing("to_torch", "torch", "torch"):
+        import torch
+    options = {"nonlinearity": first.f} if first.kind == "rnn" else {}
+    both = len(rows[0]) == 2
+    module = getattr(torch.nn, first.kind.upper())(
+        first.W.shape[1], first.units, len(rows), bidirectional=both, **options
+    )
+    order = _ORDER[first.kind]
+    weights = {}
+    for layer, row in enumerate(rows):
+        for one, end in zip(row, ("", "_reverse"), strict=False):
+            parts = {
+                "weight_ih": one.W.swapaxes(1, 2),
+                "weight_hh": one.R.swapaxes(1, 2),
+                "bias_ih": one.b,
+                "bias_hh": one.d,
+            }
+            for name, blocks in parts.items():
+                array = np.concatenate([np.asarray(blocks[n]) for n in order])
+                weights[f"{name}_l{layer}{end}"] = torch.tensor(array)
+    module.to(weights["weight_ih_l0"].dtype).load_state_dict(weights)
+    return module
 
 
 def _names(weights: Mapping[str, Any]) -> tuple[int, list[str]]:

@@ -9,7 +9,7 @@ from ostinato.data import find_data
 from ostinato.data.datasets import DATASETS
 from ostinato.errors import BadInput
 from ostinato.tasks import PermutedMNIST, SequentialMNIST
-from ostinato.tasks.downloaded.mnist import read_idx
+from ostinato.tasks.downloaded import read_idx
 
 from ..members import LABELS, write_data, write_idx
 
@@ -89,7 +89,7 @@ def test_damaged_files(tmp_path):
     for damaged, message in (
         (b"", "not a whole idx file"),
         (b"plain text", "not a whole idx file"),
-        (whole[:-12], "cannot be unpacked"),
+        (whole[:-12], "cannot read .*Compressed file ended"),
         (gzip.compress(b""), "not a whole idx file"),
         (gzip.compress(content[:3]), "not a whole idx file"),
         (gzip.compress(content[:9]), "not a whole idx file"),

@@ -1,5 +1,6 @@
 """Strings and single characters from pen strokes: the tasks, and what is done with a network."""
 
+import dataclasses
 import itertools
 import json
 
@@ -19,7 +20,7 @@ from ostinato.runs.build import build_network
 from ostinato.runs.loop.probe import looked_at
 from ostinato.tasks import Characters, Handwriting, recognise
 from ostinato.tasks.applying import ApplyOptions
-from ostinato.tasks.handwriting.lexicon import ranked_words
+from ostinato.tasks.handwriting.handwriting import ranked_words
 from ostinato.tasks.handwriting.pen_strokes import inks
 from ostinato.tasks.scores import edit_distance
 from ostinato.testing import check_task
@@ -61,6 +62,25 @@ def test_writers_of_the_parts_are_disjoint():
     assert len(np.unique(every.reshape(len(every), -1), axis=0)) == 5 + 50 + 50
     more = inks("drawn", "07", 9, seed=0)  # the held-out writers do not depend on the others
     assert np.array_equal(parts["test"].points, more["test"].points)
+
+
+@pytest.mark.parametrize("kind", [Handwriting, Characters])
+def test_nothing_is_learned_from_held_out_writers(kind, monkeypatch):
+    def others(*given):
+        parts = inks(*given)
+        for part in ("valid", "test"):
+            parts[part] = dataclasses.replace(parts[part], points=-7 * parts[part].points)
+        return parts
+
+    one = kind(alphabet="07X", writers=4)
+    monkeypatch.setattr("ostinato.tasks.handwriting.pen_strokes.inks", others)
+    two = kind(alphabet="07X", writers=4)
+    assert one.artefacts() == two.artefacts() and one.chance == two.chance
+    for index in range(2):
+        for x, y in zip(one.batch(index, 8)[:4], two.batch(index, 8)[:4], strict=True):
+            np.testing.assert_array_equal(x, y)
+    valid, other = (next(task.held_out("valid", 4)).inputs for task in (one, two))
+    assert not np.array_equal(valid, other)
 
 
 def test_lengths():

@@ -12,7 +12,6 @@ from ostinato.tasks.handwriting.hidden_markov import (
     forward,
     most_probable_words,
     posteriors,
-    viterbi,
 )
 
 T, N = 6, 3
@@ -55,14 +54,6 @@ def test_posteriors_are_sums_over_all_paths(chain):
     assert forward(logs, stay)[-1, -1] == pytest.approx(value)
     both = forward(np.stack([logs, logs], 1), np.stack([stay, stay]))
     np.testing.assert_allclose(both[:, 1], forward(logs, stay))
-
-
-def test_viterbi_finds_the_best_of_all_paths(chain):
-    logs, stay = chain
-    best = max(paths(), key=lambda path: weight(path, logs, stay))
-    value, path = viterbi(logs, stay)
-    assert value == pytest.approx(weight(best, logs, stay))
-    np.testing.assert_array_equal(path, best)
 
 
 def test_densities_are_gaussian():

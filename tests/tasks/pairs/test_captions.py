@@ -4,6 +4,7 @@ import json
 import sys
 from types import SimpleNamespace
 
+import jax
 import numpy as np
 import pytest
 
@@ -14,7 +15,7 @@ from ostinato.errors import BadInput
 from ostinato.runs import Config, train
 from ostinato.tasks import Captions
 from ostinato.tasks.applying import ApplyOptions
-from ostinato.tasks.pairs.captions import moved, nearest
+from ostinato.tasks.pictures import moved, nearest
 from ostinato.tasks.scores import bleu
 
 RANDOM = np.random.default_rng(0)
@@ -73,6 +74,22 @@ def test_words_of_the_training_captions_are_known():
     assert "once" not in task.tokens.tokens and task.symbols["train"][-1].tolist() == [1, 0]
     known = Captions.of(images, captions, artefacts=json.loads(json.dumps(task.artefacts())))
     assert known.tokens == task.tokens
+
+
+def test_nothing_is_learned_from_held_out_pictures():
+    images, captions = coloured(50)
+    one = Captions.of(images, captions, shift=1)
+    held_out = {x.tobytes() for part in ("valid", "test") for x in one.images[part]}
+    others, words = images.copy(), [*captions]
+    for n, image in enumerate(images):
+        if image.tobytes() in held_out:
+            others[n], words[n] = 255 - image, "an unseen word"
+    two = Captions.of(others, words, shift=1)
+    assert {*two.captions["test"], *two.captions["valid"]} == {"an unseen word"}
+    assert "unseen" not in two.tokens.tokens and one.artefacts() == two.artefacts()
+    assert one.chance == two.chance and one.captions["train"] == two.captions["train"]
+    for x, y in zip(*(jax.tree.leaves(task.batch(1, 8)) for task in (one, two)), strict=True):
+        np.testing.assert_array_equal(x, y)
 
 
 def test_pictures_are_moved():

@@ -1,14 +1,16 @@
 """Dialogues: sources with history, files, and answers turn by turn."""
 
+import json
+
 import numpy as np
 import pytest
 
-from ostinato.data.generated.dialogues import draw_dialogues
 from ostinato.errors import BadInput
 from ostinato.runs import Config
 from ostinato.runs.build import build_task
 from ostinato.tasks.applying import ApplyOptions
 from ostinato.tasks.pairs import dialogue
+from ostinato.tasks.pairs.dialogue import draw_dialogues
 from ostinato.tasks.pairs.write_answers import Answer
 
 TALK = "a\nb\nc\nd\n\n\ne\nf\ng\n\n" * 5
@@ -59,6 +61,27 @@ def test_dialogues_are_held_out_as_a_whole(tmp_path):
         assert {x[1:] for x in part if x[0] == "r"} == {x[1:] for x in part if x[0] == "t"}
 
 
+@pytest.mark.parametrize("level", ["words", "characters", "subwords"])
+def test_nothing_is_learned_from_held_out_dialogues(tmp_path, level):
+    talks = [[f"q{n % 7}", f"r{n % 5}", f"s{n % 3}", f"t{n}"] for n in range(40)]
+
+    def made():
+        (tmp_path / "talk.txt").write_text("\n\n".join("\n".join(turns) for turns in talks))
+        settings = {"file": str(tmp_path / "talk.txt"), "level": level, "split": "50/25/25"}
+        return build_task(Config(task="dialogue", **settings))
+
+    one = made()
+    for turns in talks:
+        if turns[-1] not in one.references("train"):
+            turns[:] = ["zz", "x%", "zz", "%x"]
+    two = made()
+    assert {*two.references("valid"), *two.references("test")} == {"x%", "%x"}
+    assert one.artefacts()["source"] == two.artefacts()["source"]
+    assert one.artefacts()["target"] == two.artefacts()["target"]
+    for x, y in zip(one.parts["train"], two.parts["train"], strict=True):
+        assert [*map(list, x)] == [*map(list, y)]
+
+
 def test_generated_answers_follow_from_what_was_said():
     names = {}
     for part in ("train", "valid", "test"):
@@ -90,6 +113,44 @@ def test_answers_turn_by_turn(tmp_path, monkeypatch):
     assert [answer["turn"] for answer in found] == [1, 3, 5, 0, 1]
     # The longest source in training has five words; "a c c b a" with its separators has nine.
     assert read == ["a", "a ␞ c ␞ c", "c ␞ b ␞ a", "c"]
+
+
+def test_dialogues_in_lines_of_json_are_those_of_lines(tmp_path):
+    (tmp_path / "talk.txt").write_text("a\nb\nc\n\nd\ne\n")
+    chats = [
+        ["a", "b", "c"],
+        [{"role": "system", "content": "!"}, {"content": "d"}, {"value": "e "}],
+    ]
+    lines = [json.dumps({"messages": chat, "id": 1}) for chat in chats]
+    (tmp_path / "talk.jsonl").write_text("\n\n".join(lines))
+    read, notes = dialogue.dialogues_in(tmp_path / "talk.jsonl", "messages")
+    assert read == dialogue.dialogues_in(tmp_path / "talk.txt", "messages")[0]
+    assert notes == (
+        "1 empty row was left out",
+        "left out are turns of the system: 1",
+        "left out are spaces around turns: 1",
+    )
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("3", "line 1: a row is an object such as"),
+        ('{"a": []}', "line 1 has no column 'turns'; it has 'a'"),
+        ('{"turns": "hello"}', "line 1: turns must be a list of turns, got 'hello'"),
+        ('{"turns": ["hello"]}', "line 1: a dialogue needs at least 2 turns, got 1"),
+        ('{"turns": ["a", ""]}', "line 1: a turn is empty"),
+        ('{"turns": ["a", {"text": 3}]}', "line 1: a turn must be in quotes, got 3"),
+        ('{"turns": ["a", {"who": "me"}]}', "line 1: a turn must be in quotes, got {'who'"),
+        ('{"turns": ["a", ["b"]]}', "line 1: a turn must be in quotes"),
+        ("{}", "line 1 has no column 'turns'"),
+        ('{"turns": ["a"', "line 1: not JSON"),
+    ],
+)
+def test_wrong_lines_of_json(tmp_path, text, words):
+    (tmp_path / "talk.jsonl").write_text(text)
+    with pytest.raises(BadInput, match=words):
+        build_task(Config(task="dialogue", file=str(tmp_path / "talk.jsonl")))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from ostinato.cells import GRU
 from ostinato.errors import BadInput
 from ostinato.tasks import Series
 from ostinato.tasks.series.backtest import backtest, origins_of
-from ostinato.tasks.series.continuing import forecasts_at_each
+from ostinato.tasks.series.continuing import forecast_after, forecasts_at_each
 from ostinato.tasks.series.statistical import checked_names, statistical
 from ostinato.wiring import Network, Readout
 
@@ -50,6 +50,19 @@ def test_several_series_of_different_lengths():
     first = found.as_json()["origins"][0]
     assert first["first"] == [192, 120] and first["series"] == ["0", "2"]
     assert {*origins_of(task, 8)} == {0, 1, 2}
+
+
+def test_years_alone_are_years_in_every_answer():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"year": np.arange(1990, 2030), "y": np.arange(40) % 5})
+    task = Series(table, targets=["y"], time="year", horizon=2, split="60/20/20")
+    network = network_for(task)
+    made = forecast_after(network, task)
+    assert made.times == [["2030", "2031"]] and made.rows()[0]["year"] == "2030"
+    assert str(made.to_pandas()["year"][0]) == "2030-01-01 00:00:00"
+    assert [one["times"] for one in backtest(network, task, 2).as_json()["origins"]] == [
+        ["2022"], ["2028"]
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from ostinato.runs import Config, evaluate, train
 from ostinato.settings import settings_of
 from ostinato.tasks import TASKS, Series
 from ostinato.tasks.applying import ApplyOptions
+from ostinato.tasks.series import yardsticks
 from ostinato.tasks.series.continuing import closed_loop, forecast_after, forecasts_at_each
 from ostinato.tasks.series.from_files import FORECASTING, task_name_for
 from ostinato.wiring import Network, Readout, outputs_of
@@ -246,6 +247,30 @@ def test_words_for_what_goes_with_each_step():
         Series(frame, targets=["sold"], known=["price"], **asked)
 
 
+def test_words_may_have_learned_vectors(tmp_path):
+    """Those of a column are the same at its own step and at all steps that are known ahead."""
+    frame = shops()
+    task = Series(frame, **ASKED)
+    names = [f"{name} {kind}" for name, kinds in task.columns.words.items() for kind in kinds]
+    assert names[:5] == ["weather rain", "weather snow", "weather sun", "sale no", "sale yes"]
+    run = train(Config(cell="gru", units=4, steps=2, embedding=3), tmp_path / "run", task=task)
+    network = run.network()
+    E = [np.asarray(x, float) for x in network.encoding.E]
+    assert [x.shape for x in E] == [(3, 3), (2, 3), (2, 3)]
+    x = task.columns(task.series[0], task.future[0]).astype(float)
+    numbers, ahead = x[:, :4], x[:, 11:].reshape(len(x), HORIZON, 3)
+    words = [x[:, 4:7] @ E[0], x[:, 7:9] @ E[1], *(ahead[:, k, 1:] @ E[1] for k in range(3))]
+    expected = np.concatenate([numbers, ahead[:, :, 0], *words, x[:, 9:11] @ E[2]], axis=1)
+    made = np.asarray(network.encoding(x, np.float64), float)
+    np.testing.assert_allclose(np.sort(made), np.sort(expected), rtol=1e-5, atol=1e-5)
+    strange = frame.assign(weather="hail")
+    forecast = run.forecast(strange)
+    assert forecast.values.shape == (3, HORIZON, 1, 1) and "'hail'" in forecast.notes[0]
+    with pytest.raises(BadInput, match="the task series reads vectors, so it takes no embedding"):
+        task = Series(frame[["price", "sold"]].dropna())
+        train(Config(units=4, embedding=3), tmp_path / "no", task=task)
+
+
 def test_a_sequence_column_and_a_horizon_mean_a_forecast():
     assert task_name_for("a.csv", "store", ["horizon"]) == "series"
     assert task_name_for("a.csv", "store", ["kind", "length"]) == "arrays"
@@ -349,6 +374,81 @@ def dated(lengths=(60, 50), ahead=5):
     return frame.assign(day=pandas.concat(days, ignore_index=True))
 
 
+AHEAD = ["store", "day", "price", "sale"]  # what is known ahead, of which series and when
+
+
+@pytest.fixture(scope="module")
+def run_of_days(tmp_path_factory):
+    config = Config(cell="gru", units=3, steps=2)
+    return train(config, tmp_path_factory.mktemp("days") / "run", task=Series(dated(), **ASKED))
+
+
+def test_the_future_may_be_a_table_of_its_own(run_of_days, tmp_path):
+    """Forecasts are those of one table whose last rows lack targets."""
+    whole, over = dated(), dated()["sold"].isna()
+    past, ahead = whole[~over], whole.loc[over, AHEAD].sample(frac=1, random_state=0)
+    for name, frame in {"past": past, "ahead": ahead, "whole": whole}.items():
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+    for steps in (None, 5):
+        expected = run_of_days.forecast(whole, steps)
+        made = run_of_days.forecast(past, steps, future=ahead)
+        np.testing.assert_array_equal(made.values, expected.values)
+        np.testing.assert_array_equal(made.stamps, expected.stamps)
+        files = tmp_path / "past.csv", steps, tmp_path / "ahead.csv"
+        np.testing.assert_allclose(run_of_days.forecast(*files).values, made.values, rtol=1e-6)
+    (*_, note) = run_of_days.forecast(past, future=ahead.assign(weather="sun")).notes
+    assert note == "of the future only store, day, price, sale are read, not weather"
+    series = shops((60,))[["price", "size", "visitors", "sold"]]
+    arrays, known = series.to_numpy(), {"known": ["1"], "targets": [3], "horizon": 2}
+    run = train(
+        Config(cell="gru", units=3, steps=2), tmp_path / "run", task=Series(arrays, **known)
+    )
+    for future in (arrays[60:], arrays[60:, :1]):
+        made = run.forecast(arrays[:60], future=future)
+        np.testing.assert_array_equal(made.values, run.forecast(arrays).values)
+    with pytest.raises(BadInput, match=r"must be \(steps, 4\), or \(steps, 1\) of \['1'\], got"):
+        run.forecast(arrays[:60], future=arrays[60:, :2])
+    with pytest.raises(BadInput, match="there are 1 series, and the future of 2"):
+        run.forecast(arrays[:60], future=[arrays[60:], arrays[60:]])
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (lambda x: x[x["store"] != "store B"], "the future has no rows of series 'store B'"),
+        (lambda x: x.assign(store="Z"), "has no rows of series 'store A', 'store B'"),
+        (
+            lambda x: pandas.concat([x, x.assign(store="Z")]),
+            "the future goes on with series 'Z', which the table does not have",
+        ),
+        (
+            lambda x: x[x.groupby("store").cumcount() != 1],
+            "the future, column 'day': after 2024-03-30 comes 2024-04-01, not 2024-03-31 .store A.",
+        ),
+        (lambda x: x.assign(day=x["day"] - pandas.Timedelta("1D")), "not 2024-03-30 .store A"),
+        (lambda x: x.drop(columns="price"), "the future has no column 'price'; it has store"),
+        (lambda x: x.drop(columns="day"), "the future has no column 'day'"),
+        (
+            lambda x: x.assign(price="dear"),
+            "the future, row 0, column 'price': 'dear' is not a nu",
+        ),
+        (lambda x: x.assign(sold=1.0), "column 'sold' is to be forecast; leave it out of the fut"),
+        (lambda x: x.assign(price=np.nan), "row 0 of the future, column 'price' is missing"),
+        (
+            lambda x: x.groupby("store").head(2),
+            "2 rows after the last of sold; give more as future",
+        ),
+        (lambda x: np.ones((5, 2)), "give the future in the same form as the series"),
+    ],
+)
+def test_refuses_a_future(run_of_days, change, words):
+    whole = dated()
+    over = whole["sold"].isna()
+    with pytest.raises(BadInput, match=words) as error:
+        run_of_days.forecast(whole[~over], future=change(whole.loc[over, AHEAD]))
+    assert "\n" not in str(error.value)
+
+
 def waves(days):
     """The features of the calendar for rows that are a day apart, with pandas alone."""
     year = days.dt.day_of_year.sub(1) / (365 + days.dt.is_leap_year.astype(int))
@@ -445,3 +545,45 @@ def test_dates_leak_nothing(gaps):
     for x, y in zip(one.parts["train"], two.parts["train"], strict=True):
         np.testing.assert_array_equal(x, y)
     assert not np.array_equal(one.parts["test"].inputs, two.parts["test"].inputs)
+
+
+def test_rows_of_the_test_part_change_no_bit_of_a_run(tmp_path):
+    """Embedded words, dates, filled gaps, stopping and calibration are those of earlier rows."""
+    frame = dated().drop(index=[10, 20, 21, 80])
+    other = frame.copy()
+    stores = other.groupby("store")
+    late = stores.cumcount() >= 0.87 * stores["sold"].transform("count")
+    other.loc[late, ["price", "visitors", "sold"]] *= 7
+    other.loc[late, ["weather", "sale"]] = "fog"
+    asked = {**ASKED, "gaps": "fill", "calendar": True, "quantiles": (0.2, 0.8), "length": 8}
+    config = Config(cell="gru", units=3, embedding=2, batch=2, steps=4, validate_every=2)
+    runs = [
+        train(config, tmp_path / name, task=Series(x, **asked, conformal=True))
+        for name, x in (("one", frame), ("two", other))
+    ]
+    weights = [jax.tree.leaves(run.network("best")) for run in runs]
+    for x, y in zip(*weights, strict=True):
+        np.testing.assert_array_equal(x, y)
+    assert runs[0].artefacts["conformal"] is not None
+    assert json.dumps(runs[0].artefacts) == json.dumps(runs[1].artefacts)
+    starts, valids = (
+        [e for run in runs for e in run.events() if e["kind"] == kind]
+        for kind in ("start", "valid")
+    )
+    assert starts[0]["baselines"] == starts[1]["baselines"]
+    assert [e["value"] for e in valids[:2]] == [e["value"] for e in valids[2:]]
+    assert runs[0].evaluate("test") != runs[1].evaluate("test")
+
+
+def test_yardsticks_know_nothing_of_later_rows():
+    """A naive forecast is of earlier values, and its interval of errors in the training part."""
+    rows = np.random.default_rng(0).normal(size=200)
+    asked = {"horizon": 3, "season": 7, "quantiles": (0.1, 0.5, 0.9), "split": "60/20/20"}
+    one, later = Series(rows, **asked), rows.copy()
+    later[170:] += 9
+    two = Series(later, **asked)
+    assert one.yardsticks("valid") == two.yardsticks("valid")
+    assert one.yardsticks("test") != two.yardsticks("test")
+    made = [yardsticks.naive(x[:, None], 3, 7) for x in (rows, later)]
+    np.testing.assert_array_equal(made[0][:170], made[1][:170])
+    assert json.dumps(one.artefacts()) == json.dumps(two.artefacts())

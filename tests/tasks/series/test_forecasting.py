@@ -15,9 +15,10 @@ from ostinato.errors import BadInput
 from ostinato.losses import Pinball
 from ostinato.metrics import Coverage, PinballInUnits
 from ostinato.settings import make
-from ostinato.tasks import Series, closed_loop
+from ostinato.tasks import Series, closed_loop, drawn_paths
 from ostinato.tasks.applying import ApplyOptions
-from ostinato.tasks.series.quantiles import MedianError, levels_of, pinball
+from ostinato.tasks.series.continuing import forecasts_at_each
+from ostinato.tasks.series.quantiles import MedianError, levels_of, pinball, sorted_quantiles
 from ostinato.tasks.series.yardsticks import filled, naive
 from ostinato.testing import check_task
 from ostinato.wiring import Bidirectional, Network, Readout, outputs_of
@@ -261,6 +262,31 @@ def test_closed_loop_equals_reading_everything_again(options):
     network = network_for(task)
     found = closed_loop(network, task, VALUES[:40], 3)
     np.testing.assert_allclose(found, rolled(network, task, VALUES[:40], 3), rtol=1e-4)
+
+
+def test_drawn_paths_are_of_the_distribution_that_is_forecast():
+    """The first step has the network's quantiles; the next reads what was drawn, path by path."""
+    levels = (0.2, 0.5, 0.9)
+    task = Series(VALUES, horizon=2, quantiles=levels, targets=[1, 0])
+    network = network_for(task)
+    found = drawn_paths(network, task, VALUES[:40], 2, paths=4000, seed=3)
+    again = drawn_paths(network, task, VALUES[:40], 2, paths=4000, seed=3)
+    assert found.shape == (4000, 2, 2) and np.array_equal(found, again)
+    expected = forecasts_at_each(network, task, VALUES[:40])[-1, 0]  # (targets, levels)
+    made = np.quantile(found[:, 0, [1, 0]], levels, axis=0).T
+    width = np.ptp(expected, axis=1, keepdims=True)
+    np.testing.assert_allclose((made - expected) / width, 0, atol=0.06)
+    read = np.concatenate([VALUES[:40], found[7, :1]])
+    lowest, highest = np.moveaxis(forecasts_at_each(network, task, read)[-1, 0], 1, 0)[[0, -1]]
+    spread = highest - lowest  # straight lines end less than that beyond the outer levels
+    assert (lowest - spread < found[7, 1, [1, 0]]).all()
+    assert (found[7, 1, [1, 0]] < highest + spread).all()
+    outputs = jnp.asarray(np.random.default_rng(0).normal(size=(5, 12)), jnp.float32)
+    for n, level in enumerate(levels):
+        known = task.answers.drawn(outputs, jnp.full((5, 4), level))
+        np.testing.assert_allclose(known, sorted_quantiles(outputs, levels)[..., n], rtol=1e-5)
+    with pytest.raises(BadInput, match="drawn from quantiles"):
+        drawn_paths(network_for(Series(VALUES)), Series(VALUES), VALUES[:40], 2)
 
 
 def test_closed_loop_with_gaps():

@@ -4,8 +4,8 @@ import itertools
 
 import numpy as np
 
-from ostinato.data.generated.balls import BOX, RADIUS, SPEED, paths, rendered
 from ostinato.tasks import BouncingBalls
+from ostinato.tasks.synthetic.bouncing_balls import BOX, RADIUS, SPEED, paths, rendered
 
 
 def moving(balls=3, frames=200, size=8):
@@ -31,7 +31,7 @@ def test_energy_is_kept_and_a_lone_ball_goes_straight():
 
 
 def test_two_balls_exchange_their_velocities_head_on():
-    from ostinato.data.generated.balls import _collide
+    from ostinato.tasks.synthetic.bouncing_balls import _collide
 
     x = np.array([[[4.0, 5.0], [6.0, 5.0]]])
     v = np.array([[[0.3, 0.1], [-0.2, 0.0]]])

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from ostinato.errors import BadInput
-from ostinato.lens.reach import reach
+from ostinato.lens.gradient_by_lag import reach
 from ostinato.lens.reading import read, read_gates
 from ostinato.runs import Config
 from ostinato.runs.build import build_network

@@ -3,11 +3,13 @@
 import json
 from collections import Counter
 
+import jax
 import numpy as np
 import pytest
 
+from conllu_files import write_conllu
 from ostinato.data import find_data
-from ostinato.data.conllu import Sentence, read_conllu, sentences, write_conllu
+from ostinato.data.conllu import Sentence, read_conllu, sentences
 from ostinato.data.generated.texts import toy_sentences
 from ostinato.errors import BadInput
 from ostinato.runs import Config, evaluate_network, train
@@ -55,6 +57,17 @@ def test_characters_of_a_batch_are_those_of_its_words():
             assert inputs.begins[places[0] // rows, 0, places[0] % rows]
             after = places[-1] // rows + 1
             assert inputs.begins[after, 0, places[-1] % rows]
+
+
+def test_words_and_tags_are_those_of_the_training_part():
+    """Other words in validation and test change no bit of a batch nor what is kept."""
+    one = Tagging(SENTENCES, SENTENCES[:6], SENTENCES[:6])
+    strange = [(["zebras"] * len(words), tags) for words, tags in SENTENCES[:6]]
+    two = Tagging(SENTENCES, strange, strange)
+    assert json.dumps(one.artefacts()) == json.dumps(two.artefacts())
+    for index in range(3):
+        for x, y in zip(*(jax.tree.leaves(t.batch(index, 8)) for t in (one, two)), strict=True):
+            np.testing.assert_array_equal(x, y)
 
 
 def test_rare_words_are_replaced_by_the_unknown_one():

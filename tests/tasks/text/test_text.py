@@ -9,6 +9,8 @@ import pytest
 from ostinato.data import Vocabulary, read_symbols, reading
 from ostinato.data.splits import PARTS
 from ostinato.errors import BadInput
+from ostinato.runs import Config
+from ostinato.runs.build import build_task
 from ostinato.tasks import Pairs, Text
 from ostinato.tasks.text.text import embedded_text, streams
 from ostinato.tasks.windows import windows_of
@@ -34,6 +36,29 @@ def test_streams_go_on_from_batch_to_batch(size, length):
     assert len(seen) == len(set(seen)), "a pass takes nothing twice"
     assert len(seen) > 899 - (size + 1) * length, "and leaves less than a batch and a window"
     assert max(seen) < 900, "and nothing of what is held out"
+
+
+def test_nothing_is_learned_from_held_out_characters():
+    text = "the quick brown fox jumps over the lazy dog. " * 20
+    one, two = Text.of(text, length=20), Text.of(text[:810] + text[:89:-1][:90], length=20)
+    assert not np.array_equal(one.parts["test"], two.parts["test"])
+    assert one.artefacts() == two.artefacts() and one.chance == two.chance
+    assert one.notes == two.notes == ()
+    for index in range(3):
+        assert np.array_equal(one.batch(index, 4).inputs, two.batch(index, 4).inputs)
+
+
+def test_characters_of_held_out_parts_alone_are_said(tmp_path):
+    """The vocabulary has them, so that the whole text can be scored."""
+    text = "abcab" * 30 + "ü\n!"
+    (tmp_path / "a.txt").write_text(text)
+    config = Config(file=str(tmp_path / "a.txt"), split="80/10/10")
+    (note,) = build_task(config).notes
+    words = "3 characters occur only in held-out parts: '\\n', '!', 'ü'; the vocabulary is that of"
+    assert note.startswith(words) and Text.of(text, split="80/10/10").notes == (note,)
+    (many,) = Text.of("ab" * 90 + "cdefghijklmnop", split="80/10/10").notes
+    assert many.startswith("14 characters occur") and "'l', …; the" in many
+    assert build_task(Config(file=str(tmp_path / "a.txt"), level="bytes")).notes == ()
 
 
 def test_passes_start_at_different_offsets():
@@ -194,7 +219,11 @@ def test_a_folder_is_one_text(tmp_path):
         "2 other files there are left out",
     )
     one = Text.from_settings(Text.Settings(file=str(inner / "c.md")), 0)
-    assert one.notes == ("a carriage return (CR) is read as a character",)
+    assert one.notes == (
+        r"1 character occurs only in held-out parts: '\n'; the vocabulary is that of the whole "
+        "text",
+        "a carriage return (CR) is read as a character",
+    )
 
 
 def test_a_packed_text_is_unpacked(tmp_path):

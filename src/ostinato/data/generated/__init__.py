@@ -8,7 +8,6 @@ from .dates import draw_dates as draw_dates
 from .numbers import addition_pair as addition_pair
 from .numbers import draw_many_terms as draw_many_terms
 from .numbers import draw_numbers as draw_numbers
-from .numbers import draw_terms as draw_terms
 from .numbers import number_pair as number_pair
 from .programs import STRATEGIES as STRATEGIES
 from .programs import Level as Level

@@ -5,10 +5,8 @@ import numpy as np
 TRANSIENT = 2000  # samples that are discarded, so that a series lies on its attractor
 
 
-def mackey_glass(
-    samples: int, tau: int = 17, seed: int = 0, *, fine: int = 10, power: float = 10.0
-) -> np.ndarray:
-    """Samples at times 0, 1, 2, … of `x' = 0.2 x(t - τ) / (1 + x(t - τ)^power) - 0.1 x(t)`.
+def mackey_glass(samples: int, tau: int = 17, seed: int = 0, *, fine: int = 10) -> np.ndarray:
+    """Samples at times 0, 1, 2, … of `x' = 0.2 x(t - τ) / (1 + x(t - τ)¹⁰) - 0.1 x(t)`.
 
     Chaotic from τ = 16.8 on. The delayed term is known for the next τ units of time, and what
     remains is linear in x. So each step is exact but for the integral of the delayed term, for
@@ -21,7 +19,6 @@ def mackey_glass(
         tau: the delay.
         seed: of the random history.
         fine: steps of integration per sample.
-        power: the exponent.
 
     Returns:
         `(samples,)`, in float64.
@@ -47,7 +44,7 @@ def mackey_glass(
         before = x[at - delay - 1] if at > delay else late[0]
         ends = np.concatenate([[before], late])
         middle = (9 * (late[:-2] + late[1:-1]) - ends[:-3] - late[2:]) / 16
-        first, between, last = (0.2 * y / (1 + y**power) for y in (late[:-2], middle, late[1:-1]))
+        first, between, last = (0.2 * y / (1 + y**10.0) for y in (late[:-2], middle, late[1:-1]))
         push = width / 6 * (decay * first + 4 * half * between + last)
         later, _ = lfilter([1.0], [1.0, -decay], push, zi=[decay * x[at]])
         x[at + 1 : at + 1 + count] = later

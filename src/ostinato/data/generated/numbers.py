@@ -184,37 +184,12 @@ def addition_pair(one: int, other: int) -> tuple[str, str]:
     return f"print({one}+{other})", str(one + other)
 
 
-def draw_terms(
-    rng: np.random.Generator, digits: int, part: str = "train", same_length: bool = True
-) -> tuple[int, int]:
-    """Two random numbers of the part; see `part_of`. The order of the two does not change the part.
-
-    Args:
-        rng: the source of randomness.
-        digits: of both numbers, or of the longer one at most.
-        part: `"train"`, `"valid"` or `"test"`.
-        same_length: whether both have exactly so many digits, as in the paper; otherwise each has
-            a random number of digits up to that.
-
-    Example:
-        >>> draw_terms(np.random.default_rng(0), 9)
-        (865561803, 673265518)
-    """
-    if not 1 <= digits <= MAX_DIGITS:
-        raise BadInput(f"the numbers must have 1 to {MAX_DIGITS} digits, got {digits}")
-
-    def one() -> int:
-        length = digits if same_length else int(rng.integers(1, digits + 1))
-        low = 10 ** (length - 1) if length > 1 else 0
-        return int(rng.integers(low, 10**length))
-
-    return draw_in(part, lambda: (one(), one()), lambda pair: part_of(str(sorted(pair))))
-
-
 def draw_many_terms(
     rng: np.random.Generator, digits: np.ndarray, part: str = "train"
 ) -> np.ndarray:
-    """Pairs of random numbers of the part, `(N, 2)`: `draw_terms` for many pairs at once.
+    """Pairs of random numbers of the part, `(N, 2)`; see `part_of`.
+
+    The order of the two does not change the part.
 
     Args:
         rng: the source of randomness.

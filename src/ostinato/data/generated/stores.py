@@ -65,6 +65,18 @@ def store_table(seed: int = 0, days: int = DAYS) -> str:
     return "\n".join(lines) + "\n"
 
 
+def sales_table() -> str:
+    """Date, sales and price of one store, on the days of which the sales are known: a plain table.
+
+    Example:
+        >>> sales_table().splitlines()[:2]
+        ['date,sales,price', '2022-01-03,117,2.49']
+    """
+    days = [line.split(",") for line in store_table().splitlines()[1:]]
+    rows = [f"{day[0]},{day[6]},{day[3]}" for day in days if day[1] == "market" and day[6]]
+    return "\n".join(["date,sales,price", *rows]) + "\n"
+
+
 def _weather(rng: np.random.Generator, before: str, month: int) -> str:
     """The weather of a day, which is often that of the day before; it snows in winter."""
     if rng.random() < 0.6 and (before != "snow" or month in (1, 2, 12)):

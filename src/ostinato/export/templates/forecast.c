@@ -14,28 +14,15 @@
 
 #include "@name@.h"
 
-enum { COLUMNS = @count_columns@, TARGETS = @count_targets@, HORIZON = @count_steps@, LEVELS = @count_levels@ };
-enum { MADE = @count_made@, PAIRS = @count_pairs@, MASKED = @count_masked@ };
+@table@
+enum { TARGETS = @count_targets@, HORIZON = @count_steps@, LEVELS = @count_levels@ };
+enum { MADE = @count_made@, PAIRS = @count_pairs@ };
 
-static const char *const column_names[COLUMNS] = {@names@};
 static const char *const target_names[TARGETS] = {@target_names@};
 static const char *const level_names[LEVELS] = {@level_names@};
-static const double shift[COLUMNS] = {@shift@};
-static const double factor[COLUMNS] = {@factor@};
-static const double mean[COLUMNS] = {@mean@};
-static const int masked[MASKED + 1] = {@masked_columns@};
 static const double target_shift[HORIZON * TARGETS] = {@target_shift@};
 static const double target_factor[HORIZON * TARGETS] = {@target_factor@};
 static const double moved[HORIZON * TARGETS * PAIRS + 1] = {@moved@};
-
-/* Reads a row, in the units of the data; a missing value is NAN. */
-static void @name@_read(@name@_state *state, const double *row, float *y) {
-  float x[@NAME@_INPUTS];
-  for (int n = 0; n < COLUMNS; n++)
-    x[n] = (float)(((isnan(row[n]) ? mean[n] : row[n]) - shift[n]) / factor[n]);
-  for (int n = 0; n < MASKED; n++) x[COLUMNS + n] = isnan(row[masked[n]]) ? 1.0f : 0.0f;
-  @name@_step(state, x, y);
-}
 
 static int rising(const void *a, const void *b) {
   const double x = *(const double *)a, y = *(const double *)b;
@@ -62,54 +49,17 @@ static void @name@_forecast(const float *y, int ahead, int target, double *level
   }
 }
 
-/* Divides a line at its commas, semicolons or tabs; returns the number of cells. */
-static int divide(char *line, char **cells, int most) {
-  int count = 0;
-  const char *marks = strchr(line, '\t') ? "\t\r\n" : strchr(line, ';') ? ";\r\n" : ",\r\n";
-  for (char *rest = line; rest && count < most;) {
-    char *end = rest + strcspn(rest, marks);
-    const int last = !*end || *end == '\r' || *end == '\n';
-    *end = '\0';
-    while (*rest == ' ' || *rest == '"') rest++;
-    for (size_t n = strlen(rest); n && (rest[n - 1] == ' ' || rest[n - 1] == '"');) rest[--n] = '\0';
-    cells[count++] = rest;
-    rest = last ? NULL : end + 1;
-  }
-  return count;
-}
-
 int main(void) {
-  static char line[1 << 16];
-  static char *cells[4096];
   static @name@_state state;
   static float y[@NAME@_OUTPUTS];
-  int place[COLUMNS];
-  if (!fgets(line, sizeof line, stdin)) return fputs("the table is empty\n", stderr), 2;
-  const int width = divide(line, cells, 4096);
-  for (int n = 0; n < COLUMNS; n++) {
-    place[n] = -1;
-    for (int k = 0; k < width; k++)
-      if (!strcmp(cells[k], column_names[n])) place[n] = k;
-    if (place[n] < 0) return fprintf(stderr, "the table has no column %s\n", column_names[n]), 2;
-  }
+  double row[COLUMNS];
+  if (!read_names()) return 2;
   @name@_start(&state);
   long rows = 0;
   while (fgets(line, sizeof line, stdin)) {
-    double row[COLUMNS];
-    const int count = divide(line, cells, 4096);
-    if (count == 1 && !*cells[0]) continue;
-    for (int n = 0; n < COLUMNS; n++) {
-      char *end = NULL;
-      const char *cell = place[n] < count ? cells[place[n]] : "";
-      row[n] = strtod(cell, &end);
-      if (!*cell || !strcmp(cell, "NA")) row[n] = NAN;
-      else if (*end)
-        return fprintf(stderr, "row %ld, %s: %s is no number\n", rows + 1, column_names[n], cell), 2;
-      int allowed = 0;
-      for (int k = 0; k < MASKED; k++) allowed |= masked[k] == n;
-      if (isnan(row[n]) && !allowed)
-        return fprintf(stderr, "row %ld, %s: a value is missing\n", rows + 1, column_names[n]), 2;
-    }
+    const int found = numbers(rows + 1, row);
+    if (found < 0) return 2;
+    if (!found) continue;
     @name@_read(&state, row, y);
     rows++;
   }

@@ -83,12 +83,12 @@ class _Now(NamedTuple):
 
 def kept_iterations(iterations: int) -> np.ndarray:
     """The iterations whose iterates are kept: 1, 2, 3, … and then 1.3 times as far each time."""
-    found: list[int] = []
+    marks: list[int] = []
     at = 1.0
-    while not found or found[-1] < iterations:
-        found.append(min(int(np.ceil(at)), iterations))
-        at = max(at * GROWTH, found[-1] + 1)
-    return np.asarray(found)
+    while not marks or marks[-1] < iterations:
+        marks.append(min(int(np.ceil(at)), iterations))
+        at = max(at * GROWTH, marks[-1] + 1)
+    return np.asarray(marks)
 
 
 def conjugate_gradient(

@@ -12,6 +12,7 @@ from ...cells import Model
 from ...data import Batch
 from ...errors import BadInput
 from ...settings import setting
+from ..gradients import Full
 from ..hybrid import WHERE
 from ..learner import Learner, Objective, Stepped
 from .on_batch import OnBatch
@@ -40,10 +41,21 @@ class CurvatureSettings:
     )
     chunk: int | None = setting(None, "sequences processed at once, to save memory", min=1)
 
-    def sizes(self, batch: int) -> dict[str, Any]:
-        """The options `curvature`, `draw` and `chunk` of a learner, for a batch of that size."""
+    def sizes(self, batch: int, devices: int = 1) -> dict[str, Any]:
+        """The options `curvature`, `draw` and `chunk` of a learner.
+
+        Args:
+            batch: the number of sequences per batch.
+            devices: how many devices share it; `chunk` is what each of them processes at once.
+        """
         size = curvature_size(self.curvature_batch, batch)
-        for count in (batch, size):
+        if size % devices:
+            even = devices * curvature_size(None, batch // devices)
+            raise BadInput(
+                f"{devices} devices cannot share a curvature batch of {size} sequences equally; "
+                f"give for example --curvature-batch {even}"
+            )
+        for count in (batch // devices, size // devices):
             if self.chunk is not None and count > self.chunk and count % self.chunk:
                 raise BadInput(
                     f"{count} sequences cannot be done {self.chunk} at a time; choose a chunk that "
@@ -59,7 +71,14 @@ class Curved(Learner):
     usual_batch = 1000
     log_every_step = True
     can_vmap = False
+    splits_batch = True
+    objective: Objective
     curvature: int | None
+
+    def one_pass(self, network: Model, state: Any, batch: Batch) -> Any:
+        """A gradient."""
+        with jax.default_matmul_precision("highest"):
+            return Full()(self.objective, network, batch, state)
 
     def step(self, network: Model, learner_state: Any, state: Any, batch: Batch) -> Stepped:
         with jax.default_matmul_precision("highest"):
@@ -109,22 +128,24 @@ def whole_and_part(
     The learner's `curvature` and `draw` choose the curvature batch; `chunk` is the number of
     sequences to process at once.
     """
-    size = learner.curvature or batch.sequences
-    part, before = curvature_batch(batch, state, size, learner.draw, step)
+    size = learner.curvature or batch.sequences * learner.objective.devices
+    axis = learner.objective.axis
+    part, before = curvature_batch(batch, state, size, learner.draw, step, axis)
+    weights = learner.objective.weights(batch, part)
     return (
-        OnBatch.in_chunks(learner.objective, network, batch, state, learner.chunk),
-        OnBatch.in_chunks(learner.objective, network, part, before, learner.chunk),
+        OnBatch.in_chunks(learner.objective, network, batch, state, learner.chunk, weights[0]),
+        OnBatch.in_chunks(learner.objective, network, part, before, learner.chunk, weights[1]),
     )
 
 
 def curvature_batch(
-    batch: Batch, state: Any, size: int, draw: str, step: jax.Array
+    batch: Batch, state: Any, size: int, draw: str, step: jax.Array, axis: str | None = None
 ) -> tuple[Batch, Any]:
     """Choose `size` sequences of a batch; returns them and their states.
 
     The batch is divided into `size` groups of k neighbours, and each group gives one sequence:
     `"fresh"` takes one at random, `"turn"` number `step mod k`, so that k steps use every sequence.
-    Groups keep their order, so if a batch is sharded over devices, its part is, too.
+    If devices share the batch, each chooses among its own sequences what one device would choose.
 
     Args:
         batch: B sequences, `(T, B, ...)`; `size` must divide B.
@@ -132,8 +153,10 @@ def curvature_batch(
         size: how many sequences to choose.
         draw: `"fresh"` or `"turn"`.
         step: the number of the step; the choice depends on nothing else.
+        axis: that of the devices that share the batch; see `Objective`.
     """
-    whole = batch.sequences
+    devices = 1 if axis is None else jax.lax.axis_size(axis)
+    whole = batch.sequences * devices
     if size > whole or whole % size:
         raise BadInput(
             f"the curvature batch must divide the batch of {whole} sequences, got {size}"
@@ -144,6 +167,9 @@ def curvature_batch(
     which = jnp.full(size, step % k)
     if draw == "fresh":
         which = jax.random.randint(jax.random.fold_in(jax.random.key(0), step), (size,), 0, k)
+    if axis is not None:
+        size //= devices
+        which = jax.lax.dynamic_slice_in_dim(which, jax.lax.axis_index(axis) * size, size)
 
     def take(x: Any, axis: int) -> jax.Array:
         x = jnp.asarray(x)

@@ -33,8 +33,15 @@ from ...errors import BadInput
 from ...settings import setting
 from ...weights import trained
 from ..clipping import norm_of
-from ..learner import Objective, RunSize, Stepped, report_of
-from .conjugate_gradient import NOT_FINITE, REASONS, Solution, Taken, conjugate_gradient
+from ..learner import Objective, Passes, RunSize, Stepped, report_of
+from .conjugate_gradient import (
+    NOT_FINITE,
+    REASONS,
+    Solution,
+    Taken,
+    conjugate_gradient,
+    kept_iterations,
+)
 from .curvature_batch import CurvatureSettings, Curved, check_exact, whole_and_part
 from .damping import ADAPTS, RATIOS, Adapted, Damping, by_iteration, reduction_ratio
 from .on_batch import FORMS, OnBatch
@@ -42,6 +49,8 @@ from .searches import Choice, Greedy, backtrack, best_iterate, finite, follow, s
 
 WARM = 0.95
 EXPONENT = 0.75
+# For a plan: the values that searches compare in a usual step, and what one costs, in gradients.
+SEARCHED, VALUE = 7, 1 / 3
 JUDGES = ("gradient", "curvature")
 DAMPINGS = ("structural", "tikhonov", "line-search")
 
@@ -144,8 +153,17 @@ class HessianFree(Curved):
             iterations=settings.iterations,
             adapt=settings.adapt,
             precondition=settings.precondition,
-            **settings.sizes(size.batch),
+            **settings.sizes(size.batch, size.devices),
         )
+
+    @property
+    def copies(self) -> int:
+        """The iterates of conjugate gradient that are kept."""
+        return len(kept_iterations(self.iterations))
+
+    @property
+    def fewer_copies(self) -> str:
+        return "fewer --iterations"
 
     def initial(self, network: Model) -> State:
         parameters, _ = trained(network)
@@ -232,6 +250,18 @@ class HessianFree(Curved):
         network = whole.at(theta + jnp.where(refused, 0, moved.vector))
         return network, State(last, new_scale, learner_state.steps + 1), final, report
 
+    def passes(self, batch: int) -> list[Passes]:
+        """A gradient, products for all iterations, the start and ρ, and values of the searches."""
+        curved, each = self.curvature or batch, self.line_search or self.adapt == "iteration"
+        judged = batch if self.judge == "gradient" else curved
+        along = curved if self.line_search else judged
+        return [
+            Passes(1, batch),
+            Passes(self.iterations + 2, curved),
+            Passes(SEARCHED, judged, VALUE, of_weights=False),
+            Passes(self.iterations if each else 0, along, VALUE, of_weights=False),
+        ]
+
     def _adapting(self, scale: jax.Array, gradient: jax.Array, judge: "_Judge") -> dict[str, Any]:
         """Options of conjugate gradient; with `adapt="iteration"`, the observer."""
         if self.adapt == "step":
@@ -247,17 +277,17 @@ class HessianFree(Curved):
         return {"observe": observe, "observed": Adapted(scale, jnp.asarray(0))}
 
     def summary(self, reports: list[dict[str, Any]]) -> dict[str, Any]:
-        found = super().summary(reports)
+        entry = super().summary(reports)
         last = reports[-1]
-        found["reason"] = REASONS[int(last["reason"])]
+        entry["reason"] = REASONS[int(last["reason"])]
         for name in ("rate", "damping", "structural", "ratio", "iterations"):
-            found[name] = float(last[name])
+            entry[name] = float(last[name])
         if broken := [r for r in reports if r["broken"]]:
-            found["remark"] = (
+            entry["remark"] = (
                 "the objective was not finite during conjugate gradient; damping was raised from "
                 f"λ {float(broken[-1]['damping']):.3g}, μ {float(broken[-1]['structural']):.3g}"
             )
-        return found
+        return entry
 
 
 class _Judge(NamedTuple):
@@ -287,6 +317,6 @@ def _along_directions(
     none = Greedy(jnp.zeros_like(theta), part.value(theta), jnp.asarray(0), jnp.asarray(1))
     first, _ = observe(none, Taken(start, start, jnp.zeros_like(none.value)))
     solution = solve(observe=observe, observed=first._replace(failures=jnp.asarray(0)))
-    found = solution.observed
-    whole = Choice(found.x, finite(judge.after(found.x)), jnp.asarray(1))
-    return solution, shorten(judge.after, whole), found.evaluations
+    best = solution.observed
+    whole = Choice(best.x, finite(judge.after(best.x)), jnp.asarray(1))
+    return solution, shorten(judge.after, whole), best.evaluations

@@ -50,6 +50,8 @@ class OnBatch:
         state: the network's state before them.
         pieces: process the sequences in this many parts, one after the other, to save memory. Every
             Gauss-Newton product then linearises each part again.
+        weight: what totals over all sequences are divided by; by default those of the batch. If
+            devices share it, vectors and numbers that the methods return are over all of them.
 
     Example:
         >>> from ostinato.losses import SquaredError
@@ -66,21 +68,28 @@ class OnBatch:
     batch: Batch
     state: Any
     pieces: int = 1
+    weight: jax.Array | None = None
 
     @classmethod
     def in_chunks(
-        cls, objective: Objective, network: Model, batch: Batch, state: Any, chunk: int | None
+        cls,
+        objective: Objective,
+        network: Model,
+        batch: Batch,
+        state: Any,
+        chunk: int | None,
+        weight: jax.Array | None = None,
     ) -> "OnBatch":
         """The objective on a batch that is processed `chunk` sequences at a time."""
         size = batch.sequences
         if chunk is None or chunk >= size:
-            return cls(objective, network, batch, state)
+            return cls(objective, network, batch, state, 1, weight)
         if size % chunk:
             raise BadInput(
                 f"a batch of {size} sequences cannot be done {chunk} at a time; choose a chunk "
                 "that divides it"
             )
-        return cls(objective, network, batch, state, size // chunk)
+        return cls(objective, network, batch, state, size // chunk, weight)
 
     @property
     def start(self) -> jax.Array:
@@ -114,7 +123,8 @@ class OnBatch:
     def gauss_newton(self, flat: jax.Array, form: str | None = None) -> Product:
         """The function `(v, weight) -> (G + weight · S) v`, with S in the given form."""
         if self.pieces == 1:
-            return self._linearised(flat, form, self.batch, self.state)
+            own = self._linearised(flat, form, self.batch, self.state)
+            return lambda v, weight=0.0: self.objective.summed(own(v, weight))
 
         def product(v: jax.Array, weight: jax.Array | float = 0.0) -> jax.Array:
             def one(batch: Batch, state: Any) -> tuple[jax.Array, Any]:
@@ -132,8 +142,9 @@ class OnBatch:
 
     def squares(self, flat: jax.Array, together: int = 32) -> jax.Array:
         """The mean over sequences of their squared gradients: an estimate of the diagonal of G."""
-        size = self.batch.sequences
-        groups = next(size // n for n in range(min(together, size), 0, -1) if size % n == 0)
+        own = self.batch.sequences
+        groups = next(own // n for n in range(min(together, own), 0, -1) if own % n == 0)
+        size = own * self.objective.devices
 
         def one(sequence: Batch, state: Any) -> jax.Array:
             sequence = sequence.over_sequences(jnp.expand_dims)
@@ -142,8 +153,8 @@ class OnBatch:
 
         def group(batch: Batch, state: Any) -> tuple[jax.Array, Any]:
             axes = batch.over_sequences(lambda x, axis: axis)
-            found = jax.vmap(one, in_axes=(axes, 0))(batch, state)
-            return jnp.sum((size * found) ** 2, axis=0) / size, ()
+            gradients = jax.vmap(one, in_axes=(axes, 0))(batch, state)
+            return jnp.sum((size * gradients) ** 2, axis=0) / size, ()
 
         return dataclasses.replace(self, pieces=groups)._summed(group)[0]
 
@@ -156,8 +167,8 @@ class OnBatch:
         watch = None if form is None else FORMS[form]
 
         def run(flat: jax.Array) -> Any:
-            found, _ = self.objective.outputs(self.at(flat), batch, state, watch)
-            return (found, []) if watch is None else found
+            outputs, _ = self.objective.outputs(self.at(flat), batch, state, watch)
+            return (outputs, []) if watch is None else outputs
 
         (outputs, _), push = jax.linearize(run, flat)
         pull = jax.linear_transpose(push, flat)
@@ -179,27 +190,27 @@ class OnBatch:
 
     @property
     def _total(self) -> jax.Array:
-        return self.objective.loss.weight(self.batch)
+        return self.objective.loss.weight(self.batch) if self.weight is None else self.weight
 
     def _summed(self, one: Callable) -> tuple[Any, Any]:
         """`one(batch, state) -> (sum, state)` over all pieces: adds the sums, joins the states.
 
-        Of n pieces, piece j has the sequences j, j + n, j + 2n, …: if a batch is sharded over
-        devices, each piece is, too.
+        Of n pieces, piece j has the sequences j, j + n, j + 2n, …
         """
         if self.pieces == 1:
-            return one(self.batch.arrays, self.state)
+            total, final = one(self.batch.arrays, self.state)
+            return self.objective.summed(total), final
         batch = self.batch.arrays.over_sequences(lambda x, axis: _cut(x, axis, self.pieces))
         state = jax.tree.map(lambda x: _cut(x, 0, self.pieces), self.state)
         first = jax.tree.map(lambda x: x[0], (batch, state))
         zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(one, *first)[0])
 
         def add(total: Any, piece: Any) -> tuple[Any, Any]:
-            found, final = one(*piece)
-            return jax.tree.map(jnp.add, total, found), final
+            summand, final = one(*piece)
+            return jax.tree.map(jnp.add, total, summand), final
 
         total, finals = jax.lax.scan(add, zeros, (batch, state))
-        return total, jax.tree.map(_joined, finals)
+        return self.objective.summed(total), jax.tree.map(_joined, finals)
 
 
 def _cut(x: Any, axis: int, pieces: int) -> jax.Array:

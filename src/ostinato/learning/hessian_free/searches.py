@@ -85,22 +85,25 @@ def backtrack(
     )
     good = falls(alpha, f)
     alpha = jnp.where(good, alpha, 0)
-    found = Choice(jnp.where(good, alpha * step.vector, 0), jnp.where(good, f, here), tries)
-    return found, alpha
+    choice = Choice(jnp.where(good, alpha * step.vector, 0), jnp.where(good, f, here), tries)
+    return choice, alpha
 
 
-def shorten(value: Value, step: Choice, tries: int = 10, decay: float = 0.5) -> Choice:
-    """Shorten a step as long as that lowers the objective (Krause, 2015, algorithm 5)."""
+def shorten(value: Value, step: Choice) -> Choice:
+    """Halve a step as long as that lowers the objective, ten times at most.
+
+    Source: Krause (2015), algorithm 5.
+    """
 
     def body(now: Any) -> Any:
         i, scale, f, _ = now
-        shorter = finite(value(decay * scale * step.vector))
+        shorter = finite(value(0.5 * scale * step.vector))
         better = (shorter < f) | ~jnp.isfinite(f)
-        scale, f = jnp.where(better, decay * scale, scale), jnp.where(better, shorter, f)
+        scale, f = jnp.where(better, 0.5 * scale, scale), jnp.where(better, shorter, f)
         return i + 1, scale, f, better
 
     begin = (jnp.asarray(0), jnp.ones_like(step.value), step.value, jnp.asarray(True))
-    i, scale, f, _ = jax.lax.while_loop(lambda now: (now[0] < tries) & now[3], body, begin)
+    i, scale, f, _ = jax.lax.while_loop(lambda now: (now[0] < 10) & now[3], body, begin)
     return Choice(scale * step.vector, f, step.evaluations + i)
 
 
@@ -130,14 +133,14 @@ def follow(value: Value) -> Callable[[Greedy, Taken], tuple[Greedy, jax.Array]]:
     def observe(now: Greedy, taken: Taken) -> tuple[Greedy, jax.Array]:
         step = taken.step
         whole = Choice(step, finite(value(now.x + step)), jnp.asarray(1))
-        found = shorten(lambda part: value(now.x + part), whole)
-        helps = found.value < now.value
+        shorter = shorten(lambda part: value(now.x + part), whole)
+        helps = shorter.value < now.value
         failures = now.failures + ~helps
         new = Greedy(
-            jnp.where(helps, now.x + found.vector, now.x),
-            jnp.where(helps, found.value, now.value),
+            jnp.where(helps, now.x + shorter.vector, now.x),
+            jnp.where(helps, shorter.value, now.value),
             failures,
-            now.evaluations + found.evaluations,
+            now.evaluations + shorter.evaluations,
         )
         return new, failures > FAILURES
 

@@ -1,6 +1,6 @@
 """The doctor: what is wrong with a run, in plain English and with the evidence."""
 
-from . import rules_for_data, rules_for_forecasts, rules_for_network, rules_for_training
+from . import rules_for_data, rules_for_network, rules_for_training
 from .evidence import Data as Data
 from .evidence import Evidence as Evidence
 from .evidence import Finding as Finding
@@ -33,9 +33,9 @@ RULES = (
     rules_for_training.overfitting,
     rules_for_training.diverged,
     rules_for_training.loss_at_chance,
-    rules_for_forecasts.worse_than_naive,
-    rules_for_forecasts.intervals_too_narrow,
-    rules_for_forecasts.intervals_too_wide,
+    rules_for_data.worse_than_naive,
+    rules_for_data.intervals_too_narrow,
+    rules_for_data.intervals_too_wide,
 )
 
 

@@ -9,7 +9,7 @@ MOSTLY = 0.95
 SPIKE = 50.0
 HUGE = 1e3
 ENOUGH = 10  # log entries; with fewer the doctor does not judge the course
-LEAST_WINDOW = 5  # steps, the context of the order-5 baseline of a text
+MIN_WINDOW = 5  # steps, the context of the order-5 baseline of a text
 GAP = 0.08  # of chance: 0.4 bits per character in most languages
 
 
@@ -183,15 +183,15 @@ def window_too_short(e: Evidence) -> Finding | None:
     if gradient == "full" and present == length and "length" not in e.settings:
         return None  # sequences are as long as they are
     window = present if gradient == "full" else min(present, e.settings.get("window", 20))
-    if window >= LEAST_WINDOW:
+    if window >= MIN_WINDOW:
         return None
-    changes = {"length": None} if length < LEAST_WINDOW else {}
+    changes = {"length": None} if length < MIN_WINDOW else {}
     advice = again(e.settings, gradient=None, window=None, **changes)
     return Finding(
         "window too short",
         "The gradient is truncated too early to learn longer dependencies.",
         f"errors go back at most {window} step{'s' if window > 1 else ''}, and even the order-5 "
-        f"baseline looks back {LEAST_WINDOW}.",
+        f"baseline looks back {MIN_WINDOW}.",
         advice if present == length else "a longer text",
     )
 

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from ..._lazy import attach
 
 if TYPE_CHECKING:
-    from .answers import Classified as Classified
     from .evaluation import dynamic_evaluate as dynamic_evaluate
     from .evaluation import evaluate as evaluate
     from .examination import examine as examine

@@ -4,24 +4,24 @@ They give what `ostinato apply`, `sample` and `evaluate` give, from the same cod
 memory, or a file that is given by its path.
 """
 
-import abc
+import itertools
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from ...cells import Model
 from ...errors import BadInput
 from ...progress import Report, silent
 from ...settings import shown
-from ...tasks.applying import ApplyOptions
+from ...tasks.applying import ApplyOptions, Classified
 from ...tasks.series.forecast import Forecast
-from ..config import Config
+from ..folder.run import RunFolder
 
 if TYPE_CHECKING:
-    from ..folder.run import Run
+    from ...tasks.series.backtest import Backtested
+    from ..streaming.stream import Stream
 
 # How a run is used, by the verb of its task; see `Task.verb`.
 USES = {
@@ -31,6 +31,7 @@ USES = {
     "evaluate": 'it can be evaluated: run.evaluate("test")',
     "forecast": "it forecasts: run.forecast(table)",
     "predict": "it predicts numbers: run.predict(sequences)",
+    "render": "it renders a sound: run.render(samples)",
     "sample": "it samples: run.sample(prompt)",
     "tag": "it tags: run.tag(tokens)",
     "translate": "it translates: run.translate(lines)",
@@ -38,40 +39,14 @@ USES = {
 Words = Sequence[str]
 
 
-class Classified(NamedTuple):
-    """The class of a text or a sequence.
-
-    Attributes:
-        label: the most probable one; of several labels at once those above ½, joined by commas.
-        probabilities: that of each label.
-
-    Example:
-        >>> Classified("good", {"bad": 0.25, "good": 0.75}).label
-        'good'
-    """
-
-    label: Any
-    probabilities: dict[Any, float]
-
-
-class Answers(abc.ABC):
-    """The methods of `Run` that ask its network; each fits the runs of some tasks.
+class Run(RunFolder):
+    """A run, whose network can be asked; each of these methods fits the runs of some tasks.
 
     A run of another task refuses, and says what it does instead. All but `apply` and `evaluate`
-    take data in memory or a `pathlib.Path`.
+    take data in memory or a `pathlib.Path`. What was done to the input, such as empty rows that
+    were left out, is in the `notes` of a `Forecast` and of the first answer of `apply`; the others
+    warn of it.
     """
-
-    path: Path
-    config: Config
-    artefacts: dict
-
-    @abc.abstractmethod
-    def precision(self) -> AbstractContextManager:
-        """A context in which numbers and products have the precision that the run needs."""
-
-    @abc.abstractmethod
-    def network(self, which: str | int = "best", like: Model | None = None) -> Model:
-        """The network of a checkpoint."""
 
     def answers(
         self, given: Any, asked: Mapping[str, Any], report: Report = silent
@@ -107,7 +82,7 @@ class Answers(abc.ABC):
         with self.precision():
             return [*self.answers(given, options)]
 
-    def forecast(self, table: Any, steps: int | None = None) -> Forecast:
+    def forecast(self, table: Any, steps: int | None = None, future: Any = None) -> Forecast:
         """What comes after the last row of each series; `.to_pandas()` makes a data frame of it.
 
         Args:
@@ -115,11 +90,14 @@ class Answers(abc.ABC):
                 arrays `(T, columns)`.
             steps: how many steps, from forecasts that the network made itself; the horizon of the
                 run by default.
+            future: the rows after the last one, with the columns that are known ahead, in the
+                same form as the table; for when the table ends with what has happened.
         """
         self._check("forecast")
         _check_given(table)
+        asked = {"steps": steps, "future": future}
         with self.precision():
-            how = self._how(table, {} if steps is None else {"steps": steps})
+            how = self._how(table, {name: x for name, x in asked.items() if x is not None})
             return self.config.task.kind.forecast(self.network(), how)
 
     def classify(self, given: Any) -> list[Classified]:
@@ -133,7 +111,7 @@ class Answers(abc.ABC):
             One for each; of a run that answers at each step, a list of them for each sequence.
         """
         self._check("classify")
-        answers = self.apply(_in_memory("texts", given))
+        answers = _noted(self.apply(_in_memory("texts", given)))
         return [_each_step(answer, _classified) for answer in answers]
 
     def predict(self, sequences: Any) -> list[np.ndarray]:
@@ -143,7 +121,7 @@ class Answers(abc.ABC):
             sequences: in one of the forms that `tasks.Arrays` takes, or a `Path`.
         """
         self._check("predict")
-        answers = self.apply(_in_memory("sequences", sequences))
+        answers = _noted(self.apply(_in_memory("sequences", sequences)))
         return [np.array(_each_step(answer, lambda one: one["values"])) for answer in answers]
 
     def translate(self, lines: Words | Path, **options: Any) -> list[str]:
@@ -154,7 +132,8 @@ class Answers(abc.ABC):
             options: `beam`, `penalty`, `temperature` and `seed`.
         """
         self._check("translate")
-        return [answer["text"] for answer in self.apply(_in_memory("lines", lines), **options)]
+        answers = _noted(self.apply(_in_memory("lines", lines), **options))
+        return [answer["text"] for answer in answers]
 
     @overload
     def tag(self, tokens: Words) -> list[tuple[str, str]]: ...  # type: ignore[overload-overlap]
@@ -168,7 +147,7 @@ class Answers(abc.ABC):
         """
         self._check("tag")
         alone = isinstance(tokens, list | tuple) and all(isinstance(x, str) for x in tokens)
-        answers = self.apply(_in_memory("tokens", [tokens] if alone else tokens))
+        answers = _noted(self.apply(_in_memory("tokens", [tokens] if alone else tokens)))
         tagged = [[*zip(x["words"], x["tags"], strict=True)] for x in answers]
         return tagged[0] if alone else tagged
 
@@ -180,7 +159,18 @@ class Answers(abc.ABC):
             options: `beam`, `penalty`, `temperature` and `seed`.
         """
         self._check("caption")
-        return [answer["text"] for answer in self.apply(pictures, **options)]
+        return [answer["text"] for answer in _noted(self.apply(pictures, **options))]
+
+    def render(self, samples: Any) -> np.ndarray:
+        """A sound through the effect, `(T, channels)`.
+
+        Args:
+            samples: `(T,)` or `(T, channels)`, from -1 to 1, at the run's rate; or the `Path` of a
+                WAV file.
+        """
+        self._check("render")
+        (answer,) = _noted(self.apply(samples, save=True))
+        return answer["samples"]
 
     def sample(self, prompt: str = "", length: int = 1000, **options: Any) -> str:
         """A text that the network writes after a prompt; the arguments are those of `runs.sample`.
@@ -192,7 +182,33 @@ class Answers(abc.ABC):
         from .playing import sample
 
         self._check("sample")
-        return sample(cast("Run", self), prompt, length, **options)
+        return sample(self, prompt, length, **options)
+
+    def stream(self, sequences: int | None = None, which: str | int = "best") -> "Stream":
+        """The network as something that reads one value at a time and keeps its state.
+
+        Args:
+            sequences: how many to read side by side; one alone by default.
+            which: the checkpoint; see `network`.
+
+        Example:
+            >>> stream = open_run("runs/text-mlstm-1").stream()
+            >>> round(sum(stream.read("The ").probabilities.values()), 3)
+            1.0
+        """
+        from ...wiring.stepping import Stepping
+        from ..streaming.codecs import codec_of
+        from ..streaming.stream import Stream
+
+        task = self.config.task
+        step, network = self.saved(which)
+        try:
+            interface = task.kind.interface(task.settings, self.artefacts)
+            stepping, codec = Stepping.of(network, interface.residual), codec_of(interface)
+        except BadInput as error:
+            own = USES.get(task.kind.verb(self.artefacts), USES["apply"])
+            raise BadInput(f"{self.path} cannot be streamed: {error}; {own}") from None
+        return Stream(stepping, self.sizes.inputs, codec, sequences, f"{self.name}, step {step}")
 
     def evaluate(self, part: str = "valid") -> dict[str, float | None]:
         """All metrics on the `"valid"` or the `"test"` part of its data; see `runs.evaluate`.
@@ -203,13 +219,34 @@ class Answers(abc.ABC):
         """
         from .evaluation import evaluate
 
-        return evaluate(cast("Run", self), part)
+        return evaluate(self, part)
+
+    def backtest(
+        self, origins: int = 10, yardsticks: str | Sequence[str] | None = None
+    ) -> "Backtested":
+        """Forecasts from several origins of the test part, beside what came, and all metrics.
+
+        It is what `ostinato evaluate --backtest 10 --json` has under `backtest`: `overall`, of the
+        naive forecasts (`yardsticks`) and of each of the `origins`, with its dates.
+
+        Args:
+            origins: how many, spread evenly. The network is not trained anew at any of them.
+            yardsticks: `"ets"` and `"theta"`, if wanted too; they need statsmodels.
+        """
+        from .forecasts import backtest_run
+
+        return backtest_run(self, origins, yardsticks)
 
     def _check(self, verb: str) -> None:
         """Refuse a method that does not fit the task."""
         task = self.config.task
         if (own := task.kind.verb(self.artefacts)) != verb:
             raise BadInput(f"{self.path} is a run of {task}; {USES.get(own, USES['apply'])}")
+
+
+def open_run(path: str | Path) -> Run:
+    """Open an existing run folder and check it."""
+    return Run.open(path)
 
 
 def _check_given(given: Any) -> None:
@@ -222,6 +259,13 @@ def _in_memory(name: str, given: Any) -> Any:
     if given is None or isinstance(given, str | bytes):
         raise BadInput(f"{name} must be a list, or the Path of a file; got {shown(given)}")
     return given
+
+
+def _noted(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The answers; what was done to the input is a warning, because their values do not say it."""
+    for note in itertools.chain.from_iterable(answer.get("notes", ()) for answer in answers):
+        warnings.warn(note, UserWarning, stacklevel=3)
+    return answers
 
 
 def _each_step(answer: dict[str, Any], read: Any) -> Any:

@@ -20,18 +20,32 @@ from ...settings import checked_kind
 from ...tasks import Task
 from ...tasks.applying import outputs_through
 from ...tasks.losses import CrossEntropy
-from ...tasks.metrics import Bits, Metric, counted, counted_together, perplexity, values_of
+from ...tasks.metrics import (
+    Bits,
+    Metric,
+    counted,
+    counted_together,
+    perplexity,
+    values_of,
+)
 from ...tasks.text.text import streams
 from ...weights import own_precision
 from ...weights import trained as trained_part
 from ...wiring import outputs_of
-from ..folder.run import Run, checked_run
+from ..folder.run import RunFolder, checked_run
+from ..loop import processes
+from ..loop.devices import ONE, Devices
 
 RATE = 0.03
 
 
 def evaluate(
-    run: Run, part: str = "valid", *, task: Task | None = None, network: Model | None = None
+    run: RunFolder,
+    part: str = "valid",
+    *,
+    task: Task | None = None,
+    network: Model | None = None,
+    devices: int = 1,
 ) -> dict[str, float | None]:
     """All metrics of a run on the `"valid"` or the `"test"` part of its data, by name.
 
@@ -42,6 +56,8 @@ def evaluate(
         part: of the data.
         task: the task, if the run was trained on one that was made in Python.
         network: a network of the run, if it is not the best one.
+        devices: how many devices share each batch; all of them, if several processes evaluate
+            together (`join_processes`). Of a text, which is one sequence, each does all.
 
     Example:
         >>> values = evaluate(open_run("runs/text-mlstm-1"), "test")
@@ -52,22 +68,27 @@ def evaluate(
     for name, own, kind in (("task", task, Task), ("network", network, Model)):
         if own is not None:
             checked_kind(name, own, kind, f"a {kind.__name__}")
+    shared = processes.shared_devices(devices)
     with run.precision():
-        task = run.task() if task is None else task
-        return all_metrics(run, run.network() if network is None else network, task, part)
+        with processes.all_or_none() as facts:
+            task = run.task() if task is None else task
+            network = run.network() if network is None else network
+            facts |= processes.facts(part, task, network, trained=True)
+        return all_metrics(run, network, task, part, devices=shared)
 
 
 def all_metrics(
-    run: Run,
+    run: RunFolder,
     network: Model,
     task: Task,
     part: str,
     report: Report = silent,
     batches: int | None = None,
+    devices: Devices = ONE,
 ) -> dict[str, float | None]:
     """`evaluate` with a network and a task; `batches` says how many there are, for the report."""
     held_out = each(task.evaluated(part), report, f"evaluating on the {part} part", batches)
-    values = measured(network, held_out, task.metrics)
+    values = measured(devices.place_all(network), held_out, task.metrics, devices)
     if values[0] is None:
         raise BadInput(f"the {part} part of {run.path} is empty; there is nothing to score")
     report(0, None, "scoring what the network writes")
@@ -91,15 +112,20 @@ def evaluate_network(network: Model, task: Task, part: str = "valid", size: int 
 
 
 def measured(
-    network: Model, batches: Iterable[Batch], metrics: tuple[Metric, ...]
+    network: Model,
+    batches: Iterable[Batch],
+    metrics: tuple[Metric, ...],
+    devices: Devices = ONE,
 ) -> list[float | None]:
     """The metrics over all batches; `None` for a metric that counted nothing.
 
     The state is carried from batch to batch and is reset where `batch.first` is true. Noise is off.
-    The compiled function is reused for networks of the same structure.
+    The compiled function is reused for networks of the same structure. If several devices share a
+    batch, each of them has a copy of the network (`Devices.place_all`).
     """
-    through = outputs_through(network, batches)
-    counts = [counted(metrics, outputs, batch) for outputs, batch in through]  # does not block
+    run, count = devices.evaluation(eqx.nn.inference_mode(network))
+    through = outputs_through(devices.copy_here(network), batches, run)
+    counts = [counted(metrics, outputs, batch, count) for outputs, batch in through]  # no waiting
     return values_of(metrics, counts)
 
 

@@ -18,12 +18,15 @@ from ...tasks import Task
 from ...tasks.series.hindcasts import hindcasts
 from ..build import build_learner
 from ..folder.events import Divergence, Event, Opening, Valid, logged_steps, of_form, opening
-from ..folder.run import Run, Saved, checked_run
+from ..folder.run import RunFolder, Saved, checked_run
+from ..loop.devices import ONE, Devices
 from ..loop.probe import Lens, first_counted, looked_at
+from ..loop.processes import all_or_none, facts, shared_devices
 from .evaluation import measured
 
 SEQUENCES = 64
 SYMBOLS_SCORED = 20_000
+EPOCHS_SCORED = 100  # of data that are few
 # The fields that an entry of the log needs to be part of the history, and their names there.
 COURSE = {
     "loss": "losses",
@@ -37,7 +40,11 @@ COURSE = {
 
 
 def examine(
-    run: Run, task: Task | None = None, like: Model | None = None, report: Report = silent
+    run: RunFolder,
+    task: Task | None = None,
+    like: Model | None = None,
+    report: Report = silent,
+    devices: int = 1,
 ) -> list[Finding]:
     """What the doctor finds wrong with a run, causes before their effects.
 
@@ -45,28 +52,38 @@ def examine(
         run: the run, finished or not.
         task, like: the task and network given to `train`, if any.
         report: hears what is measured now.
+        devices: how many share the batches that are scored; all of them, if several processes work
+            together (`join_processes`). What is measured on a few sequences, each does.
 
     Example:
         >>> for finding in examine(open_run("runs/text-mlstm-1")):
         ...     print(finding.words)
     """
-    return diagnose(gather(run, task, like, report))
+    return diagnose(gather(run, task, like, report, shared_devices(devices)))
 
 
 def gather(
-    run: Run, task: Task | None = None, like: Model | None = None, report: Report = silent
+    run: RunFolder,
+    task: Task | None = None,
+    like: Model | None = None,
+    report: Report = silent,
+    devices: Devices = ONE,
 ) -> Evidence:
     """The evidence for `diagnose`. The arguments are those of `examine`."""
     checked_run(run)
     report(0, None, "reading the log and the data")
-    task = run.task() if task is None else task
+    with all_or_none() as known:
+        task = run.task() if task is None else task
+        saved = finite_checkpoint(run, "last", like) if run.steps() else None
+        if saved is not None:
+            known |= facts("lens", task, saved.network, trained=True)
     size = run.config.batch_size
     first = first_counted(task, size)
     one, two = task.batch(first, size), task.batch(first + 1, size)
     events, kind = run.events(), run.config.learner.kind
     start = opening(events)
     with run.precision():
-        network = _measured(run, like, task, one, size, report) if run.steps() else None
+        network = None if saved is None else _measured(saved, task, one, size, report, devices)
         forecasts = _forecasts(run, like, task, start, report) if run.steps() else None
     return Evidence(
         goal=_goal(task, start),
@@ -80,7 +97,7 @@ def gather(
     )
 
 
-def finite_checkpoint(run: Run, which: str, like: Model | None = None) -> Saved:
+def finite_checkpoint(run: RunFolder, which: str, like: Model | None = None) -> Saved:
     """A checkpoint as `Run.saved` gives it, with noise off; its weights must be finite."""
     saved = run.saved(which, like)
     for path, weight in jax.tree_util.tree_leaves_with_path(saved.network):
@@ -117,7 +134,7 @@ def _history(events: list[Event]) -> History:
 
 
 def _forecasts(
-    run: Run, like: Model | None, task: Task, start: Opening, report: Report
+    run: RunFolder, like: Model | None, task: Task, start: Opening, report: Report
 ) -> Forecasts | None:
     """How good the forecasts of the best checkpoint are on the validation part."""
     series = task.forecasting()
@@ -142,9 +159,8 @@ def _number(value: float | None) -> float:
 
 
 def _measured(
-    run: Run, like: Model | None, task: Task, batch: Batch, size: int, report: Report
+    saved: Saved, task: Task, batch: Batch, size: int, report: Report, devices: Devices
 ) -> Measured:
-    saved = finite_checkpoint(run, "last", like)
     network = saved.network
     layer, few, state, at = looked_at(network, batch, SEQUENCES)
     report(0, None, "measuring the gradient by lag")
@@ -159,23 +175,23 @@ def _measured(
     kept = "kind", "high", "low", "always_high", "always_low"
     return Measured(
         step=saved.step,
-        score=_score(network, task, size),
+        score=_score(network, task, size, devices),
         gradient={name: np.asarray(profile).tolist() for name, profile in errors.items()},
         memory=memory,
         gates={name: {key: getattr(x, key) for key in kept} for name, x in units.items()},
     )
 
 
-def _score(network: Model, task: Task, size: int) -> float:
+def _score(network: Model, task: Task, size: int, devices: Devices) -> float:
     """The metric on the first training batches."""
 
     def batches() -> Iterator[Batch]:
         seen = index = 0
-        while seen < SYMBOLS_SCORED:
+        while seen < SYMBOLS_SCORED and (task.epochs(index, size) or 0.0) < EPOCHS_SCORED:
             batch = task.batch(index, size)
             yield batch
             seen, index = seen + batch.size, index + 1
 
-    (value,) = measured(network, batches(), (task.metric,))
+    (value,) = measured(devices.place_all(network), batches(), (task.metric,), devices)
     assert value is not None
     return value

@@ -5,13 +5,13 @@ from typing import Any
 
 from ...errors import BadInput
 from ...tasks import Task
-from ...tasks.series.backtest import backtest
+from ...tasks.series.backtest import Backtested, backtest
 from ...tasks.series.hindcasts import hindcasts
 from ...tasks.series.series import Series
-from ..folder.run import Run, checked_run
+from ..folder.run import RunFolder, checked_run
 
 
-def forecasting_task(run: Run, task: Task | None = None) -> Series:
+def forecasting_task(run: RunFolder, task: Task | None = None) -> Series:
     """The task of a run as one that forecasts; raises for any other."""
     series = (run.task() if task is None else task).forecasting()
     if series is None:
@@ -19,7 +19,9 @@ def forecasting_task(run: Run, task: Task | None = None) -> Series:
     return series
 
 
-def forecast_scores(run: Run, part: str = "valid", *, task: Task | None = None) -> dict[str, Any]:
+def forecast_scores(
+    run: RunFolder, part: str = "valid", *, task: Task | None = None
+) -> dict[str, Any]:
     """All numbers of `hindcasts` on a part of the data: overall, by step ahead and by series.
 
     Args:
@@ -38,12 +40,12 @@ def forecast_scores(run: Run, part: str = "valid", *, task: Task | None = None) 
 
 
 def backtest_run(
-    run: Run,
+    run: RunFolder,
     origins: int = 10,
     yardsticks: str | Sequence[str] | None = None,
     *,
     task: Task | None = None,
-) -> dict[str, Any]:
+) -> Backtested:
     """Forecasts from several origins of the test part, as JSON; see `tasks.series.backtest`.
 
     Args:

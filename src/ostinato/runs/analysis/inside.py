@@ -11,16 +11,16 @@ import numpy as np
 
 from ...errors import BadInput
 from ...lens.find_unit import DRAWS, Ranking, find_unit
+from ...lens.gradient_by_lag import WINDOW, reach
 from ...lens.part_names import Unit
 from ...lens.patterns import Pattern, pattern
-from ...lens.reach import WINDOW, reach
 from ...lens.reading import APART, Reading, read, read_gates, similar_states
 from ...progress import Report, silent
 from ...settings import checked_int
 from ...tasks.applying import ApplyOptions
 from ...tasks.text.passages import Passage
 from ..build import build_network
-from ..folder.run import Run, checked_run
+from ..folder.run import RunFolder, checked_run
 
 LIMIT = 100_000  # pieces of a text that are read
 TOP = 5
@@ -49,7 +49,7 @@ class Inside:
 
     def __init__(
         self,
-        run: Run,
+        run: RunFolder,
         passage: Passage,
         where: str,
         top: int = TOP,
@@ -204,7 +204,7 @@ class Inside:
 
 
 def look_inside(
-    run: Run,
+    run: RunFolder,
     text: str | None = None,
     *,
     file: Path | None = None,

@@ -10,15 +10,15 @@ from ... import decoding
 from ...cells import Model
 from ...data import Vocabulary
 from ...decoding import Drawn, play
-from ...decoding.text import as_text, opening, until
+from ...decoding.text import as_text, checked_stop, opening, until
 from ...errors import BadInput
 from ...settings import checked_kind
 from ...tasks.task import checked_seed
-from ..folder.run import Run, checked_run
+from ..folder.run import RunFolder, checked_run
 
 
 def sample(
-    run: Run,
+    run: RunFolder,
     prompt: str = "",
     length: int = 1000,
     *,
@@ -45,8 +45,7 @@ def sample(
         20
     """
     checked_run(run)
-    if stop is not None and not checked_kind("stop", stop, str, "a text to stop at"):
-        raise BadInput("stop must be a text to stop at; got an empty one")
+    checked_stop(stop)
     with run.precision():
         vocabulary, start = beginning(run, prompt)
         pieces = decoding.sample(
@@ -61,7 +60,7 @@ def sample(
         return "".join(until(as_text(pieces, vocabulary), stop))
 
 
-def beginning(run: Run, prompt: str) -> tuple[Vocabulary, np.ndarray]:
+def beginning(run: RunFolder, prompt: str) -> tuple[Vocabulary, np.ndarray]:
     """The vocabulary of a run on a text, and the symbols of a prompt."""
     checked_kind("prompt", prompt, str, "a text")
     vocabulary = run.vocabulary
@@ -71,7 +70,13 @@ def beginning(run: Run, prompt: str) -> tuple[Vocabulary, np.ndarray]:
 
 
 def play_run(
-    run: Run, prompt: str, count: int, *, seed: int = 0, network: Model | None = None, **how: Any
+    run: RunFolder,
+    prompt: str,
+    count: int,
+    *,
+    seed: int = 0,
+    network: Model | None = None,
+    **how: Any,
 ) -> Iterator[dict[str, Any]]:
     """Sample from a run on a text, symbol by symbol as it is made.
 
@@ -101,7 +106,7 @@ def play_run(
 
 
 def _as_pieces(
-    run: Run, drawn: Iterator[Drawn], vocabulary: Vocabulary
+    run: RunFolder, drawn: Iterator[Drawn], vocabulary: Vocabulary
 ) -> Iterator[dict[str, Any]]:
     held: list[Drawn] = []
 

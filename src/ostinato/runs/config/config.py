@@ -21,7 +21,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from ...errors import BadInput
+from ...errors import BadInput, naming
 from ...files import read_regular
 from ...names import nearest
 from ...settings import as_json, checked, make, settings_of, shown
@@ -251,11 +251,8 @@ COLUMNS = {  # the task that has such a column
 
 def read_toml(path: str | Path) -> dict[str, Any]:
     """The settings of a TOML file, flat and checked."""
-    sections = parsed_toml(path)
-    try:
-        return flattened(sections)
-    except BadInput as error:
-        raise BadInput(f"{path}: {error}") from None
+    with naming(path):
+        return flattened(parsed_toml(path))
 
 
 def parsed_toml(path: str | Path) -> dict[str, Any]:

@@ -73,6 +73,10 @@ class Member:
         """The name without module or path."""
         return class_name(self.name)
 
+    def setting(self, name: str) -> Any:
+        """The value of one of its settings, or `None` if it has no such setting."""
+        return getattr(self.settings, name) if name in settings_of(type(self.settings)) else None
+
     def make_learner(self, objective: "Objective", size: "RunSize") -> "Learner":
         """The learner itself."""
         return self.kind.from_settings(self.name, self.settings, objective, size)

@@ -21,6 +21,7 @@ from ...errors import BadInput
 from ...learning.gradients import gradient_named
 from ...settings import settings_of
 from ..network.parts import readout_kind
+from ..network.vocabulary import even, uneven, vocabularies
 from .members import REGISTRIES
 from .sections import NetworkSettings, memory_size
 
@@ -53,28 +54,28 @@ class Case:
     @property
     def length(self) -> int | None:
         """The length of sequences, where it is a setting of the task."""
-        return vars(self.config.task.settings).get("length")
+        return self.config.task.setting("length")
 
     @property
     def halves(self) -> bool:
         """Whether the rate of a learner is halved by the epoch."""
         members = [self.learner, *([] if self.first is None else [self.first])]
-        schedules = [str(vars(member.settings).get("schedule")) for member in members]
+        schedules = [str(member.setting("schedule")) for member in members]
         return any(words.partition(":")[0] == "halving" for words in schedules)
 
     @property
     def first_gradient(self) -> str | None:
-        return None if self.first is None else vars(self.first.settings).get("gradient")
+        return None if self.first is None else self.first.setting("gradient")
 
     @property
     def exact_gradient(self) -> bool:
         """Whether all of the gradient is computed at once, over whole sequences."""
-        return vars(self.learner.settings).get("gradient") in (None, "full")
+        return self.gradient == "full"
 
     @property
     def lstm1997(self) -> bool:
         """Whether the gradient is that of 1997."""
-        return "lstm1997" in (vars(self.learner.settings).get("gradient"), self.first_gradient)
+        return "lstm1997" in (self.gradient, self.first_gradient)
 
     @property
     def one_cell(self) -> bool:
@@ -90,6 +91,11 @@ class Case:
         """The size of learned input vectors; 0 for one-hot."""
         given = self.network.embedding
         return (self.task.model or {}).get("embedding", 0) if given is None else given
+
+    @property
+    def reads_words(self) -> bool:
+        """Whether words are parts of the vectors that the task gives."""
+        return bool((self.task.model or {}).get("words"))
 
     @property
     def own_readout(self) -> bool:
@@ -114,16 +120,37 @@ class Case:
 
     def initialises(self, name: str) -> Any:
         """The initialiser of the cell's own settings, if it is given."""
-        return vars(self.cell.settings).get(name)
+        return self.cell.setting(name)
 
     def lacks(self, name: str) -> bool:
         """Whether the cell has no such setting."""
         return name not in settings_of(self.cell.kind.Settings)
 
     @property
+    def gradient(self) -> str:
+        """How the learner's gradient is computed."""
+        return self.learner.setting("gradient") or "full"
+
+    @property
     def devices(self) -> int:
         """How many there are here."""
         return len(jax.devices())
+
+    @property
+    def shards(self) -> bool:
+        """Whether devices share the vocabulary."""
+        return self.training.shard_vocabulary and self.training.devices > 1
+
+    @property
+    def uneven(self) -> int | None:
+        return uneven(self.task, self.training.devices)
+
+    @property
+    def even(self) -> str:
+        """What devices could share in place of a vocabulary that they cannot."""
+        words = even(self.uneven or 1, self.training.devices)
+        settings = settings_of(type(self.config.task.settings))
+        return words + ("; see --level subwords, --subwords" if "subwords" in settings else "")
 
     @property
     def turning(self) -> str:
@@ -223,9 +250,7 @@ SETTINGS: Table = {
     "layer_wise trains layers, and the learner {x.learner.name} only the readout": lambda x: (
         x.training.layer_wise and x.learner.kind.readout_only
     ),
-    "layer_wise needs --gradient full": lambda x: (
-        x.training.layer_wise and vars(x.learner.settings).get("gradient", "full") != "full"
-    ),
+    "layer_wise needs --gradient full": lambda x: x.training.layer_wise and not x.exact_gradient,
     **_each(
         ("bidirectional", "feedback", "turing", "expand", "output_feedback", "readout_units"),
         "layer_wise needs plain layers with a linear readout; leave out NAME",
@@ -272,11 +297,31 @@ RUN: Table = {
     "layer_wise trains one layer after the other; give --layers 2 or more": lambda x: (
         x.training.layer_wise and x.network.layers == 1
     ),
+    "{x.training.devices} devices cannot share a batch of {x.config.batch_size} sequences "
+    "equally": lambda x: x.config.batch_size % x.training.devices,
+    "devices cannot share a batch with the learner {x.learner.name}; leave out --devices": (
+        lambda x: x.training.devices > 1 and not x.learner.kind.splits_batch
+    ),
+    "devices cannot share a batch with --gradient {x.gradient}; leave out --devices": lambda x: (
+        x.training.devices > 1 and not gradient_named(x.gradient).carries_state
+    ),
+    "the task {x.task.name} has no vocabulary; leave out --shard-vocabulary": lambda x: (
+        x.training.shard_vocabulary and not vocabularies(x.task)
+    ),
+    "the learner {x.learner.name} needs all weights on each device; leave out "
+    "--shard-vocabulary": lambda x: x.shards and not x.learner.kind.splits_vocabulary,
+    "--shard-vocabulary runs the scan; leave out --backend {x.training.backend}": lambda x: (
+        x.shards and x.training.backend not in ("auto", "scan")
+    ),
+    "{x.training.devices} devices cannot share a vocabulary of {x.uneven} symbols equally; "
+    "{x.even}": lambda x: x.shards and x.uneven,
+}
+
+# What a plan of a run does not ask.
+HERE: Table = {
     "there are {x.devices} devices here, got --devices {x.training.devices}": lambda x: (
         x.training.devices > x.devices
     ),
-    "{x.training.devices} devices cannot share a batch of {x.config.batch_size} sequences "
-    "equally": lambda x: x.config.batch_size % x.training.devices,
 }
 
 NETWORK: Table = {
@@ -294,7 +339,7 @@ NETWORK: Table = {
         x.model != "network" and not x.exact_gradient
     ),
     "the task {x.task.name} has a network of its own kind; leave out omega": lambda x: (
-        x.model != "network" and vars(x.learner.settings).get("omega")
+        x.model != "network" and x.learner.setting("omega")
     ),
     "the task {x.task.name} has a network of its own kind; leave out layer_wise": lambda x: (
         x.model != "network" and x.training.layer_wise
@@ -302,7 +347,9 @@ NETWORK: Table = {
     "layer_wise reads every layer by itself; leave out --pool, and cells with a readout of their "
     "own": lambda x: x.training.layer_wise and (x.network.pool != "last" or x.own_readout),
     "the task {x.task.name} reads vectors, so it takes no embedding": lambda x: (
-        x.network.embedding and x.model in ("network", "video") and not x.task.symbolic
+        x.network.embedding
+        and x.model in ("network", "video")
+        and not (x.task.symbolic or x.reads_words)
     ),
     "the task {x.task.name} needs a readout; give another cell or --readout bias": lambda x: (
         x.model != "network" and x.own_readout
@@ -325,6 +372,9 @@ NETWORK: Table = {
     ),
     "output feedback needs inputs that are vectors, and layers with a step": lambda x: (
         x.network.output_feedback and (x.task.symbolic or x.network.bidirectional)
+    ),
+    "output feedback reads words as one-hot vectors; leave out --embedding": lambda x: (
+        x.network.output_feedback and x.reads_words and x.network.embedding
     ),
     "the task {x.task.name} is bidirectional; leave out --feedback": lambda x: (
         x.network.feedback and x.model == "tagger"

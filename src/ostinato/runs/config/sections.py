@@ -93,7 +93,9 @@ class NetworkSettings:
         None, "choose the units for this many parameters", min=1, max=10**18
     )
     embedding: int | None = setting(
-        None, "size of learned input vectors; 0 for one-hot (default: as the task needs)", min=0
+        None,
+        "size of learned vectors of symbols or words; 0 for one-hot (default: as the task needs)",
+        min=0,
     )
     readout: str | None = setting(
         None,
@@ -175,6 +177,9 @@ class TrainingSettings:
         None, "train each layer alone for so many steps, from the first up, then all", min=1
     )
     devices: int = setting(1, "number of devices that share each batch", min=1)
+    shard_vocabulary: bool = setting(
+        False, "devices share embedding and readout too, each with some of the symbols"
+    )
     log_every: int | None = setting(
         None, "steps between lines of the log (default: 1 % of all steps, at most 50)", min=1
     )

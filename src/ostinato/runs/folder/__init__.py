@@ -5,10 +5,8 @@ from typing import TYPE_CHECKING
 from ..._lazy import attach
 
 if TYPE_CHECKING:
-    from .run import Run as Run
+    from .run import RunFolder as RunFolder
     from .run import Saved as Saved
-    from .run import create_run as create_run
     from .run import is_run as is_run
-    from .run import open_run as open_run
 
 __getattr__, __dir__, __all__ = attach(__name__)

@@ -66,14 +66,17 @@ class Checkpoints:
 
     def save(self, checkpoint: Checkpoint, progress: Progress) -> None:
         """Write a checkpoint, then remove earlier ones that are no longer needed."""
-        notes = {"format": str(FORMAT), "progress": json.dumps(progress._asdict())}
-        notes["run"] = self.name
         unlinked(self.run, self.folder).mkdir(exist_ok=True)
-        write_whole(self.path(progress.step), *pack(checkpoint, notes))
+        write_whole(self.path(progress.step), *self.content(checkpoint, progress))
         before = [step for step in self.steps() if step <= progress.step]
         for step in before[:-KEPT]:
             if step != progress.best_step:
                 self.path(step).unlink(missing_ok=True)
+
+    def content(self, checkpoint: Any, progress: Progress) -> list[bytes | memoryview]:
+        """The parts of the file of a checkpoint."""
+        notes = {"format": str(FORMAT), "progress": json.dumps(progress._asdict())}
+        return pack(checkpoint, notes | {"run": self.name})
 
     def newest(self, like: Any, part: str = "") -> tuple[Any, Progress] | None:
         """The newest readable checkpoint, or `None` if there are none at all.

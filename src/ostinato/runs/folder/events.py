@@ -35,6 +35,8 @@ from typing import (
 
 import msgspec
 
+from ...names import METRIC_NAME
+
 LARGEST = 2**53
 DIVERGED = ("loss", "norm", "rate", "clipped", "moved")
 
@@ -42,6 +44,8 @@ Number = Annotated[float, msgspec.Meta(gt=-1e300, lt=1e300)]
 Measured = Number | None  # a log has `None` in place of NaN and infinity
 Count = Annotated[int, msgspec.Meta(ge=0, lt=LARGEST)]
 CellPath = Annotated[str, msgspec.Meta(pattern=r"^[\w.\[\]'# ]{0,100}\Z")]  # `.cell.layers[0]`
+# What a user calls a metric: "F1, macro-averaged"; nothing that means something in a page.
+MetricName = Annotated[str, msgspec.Meta(pattern=METRIC_NAME)]
 
 
 class Opening(TypedDict, total=False):
@@ -127,7 +131,7 @@ class Valid(TypedDict, total=False):
     kind: Literal["valid"]
     step: int
     value: Required[Measured]
-    metrics: dict[CellPath, Measured]
+    metrics: dict[MetricName, Measured]
     preview: str
 
 

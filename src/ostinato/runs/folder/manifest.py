@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import msgspec
 
 from ...data import Vocabulary
-from ...errors import BadInput
+from ...errors import BadInput, naming
 from ...files import read_json, write_whole
 from ..config import Config
 from ..network.models import check_numbers
@@ -23,7 +23,7 @@ from ..network.parts import Size, Sizes
 from .checkpoints import FORMAT
 
 # What may differ between a run and its continuation; the fingerprint of the data covers the file.
-MAY_CHANGE = ("steps", "epochs", "minutes", "file")
+MAY_CHANGE = ("steps", "epochs", "minutes", "file", "devices", "shard_vocabulary")
 LARGEST = 1 << 30  # bytes of a JSON file; a vocabulary of words can be long
 
 
@@ -52,6 +52,13 @@ class _Model(msgspec.Struct):
 
 def write_model(path: Path, sizes: Sizes, artefacts: Any, manifest: dict) -> tuple[dict, dict]:
     """Write the file; artefacts and manifest as they will be read."""
+    write_whole(path / "model.json", model_bytes(sizes, artefacts, manifest))
+    artefacts, manifest = json.loads(json.dumps((artefacts, manifest)))
+    return artefacts, manifest
+
+
+def model_bytes(sizes: Sizes, artefacts: Any, manifest: dict) -> bytes:
+    """The content of the file."""
     model = {
         "format": FORMAT,
         "sizes": msgspec.structs.asdict(sizes),
@@ -59,19 +66,15 @@ def write_model(path: Path, sizes: Sizes, artefacts: Any, manifest: dict) -> tup
         "made": manifest,
     }
     model["sha256"] = _checksum(model)
-    write_whole(path / "model.json", json.dumps(model).encode())
-    artefacts, manifest = json.loads(json.dumps((artefacts, manifest)))
-    return artefacts, manifest
+    return json.dumps(model).encode()
 
 
 def read_model(path: Path) -> tuple[Config, Sizes, dict, dict]:
     """The configuration, sizes, artefacts and manifest of a run folder, all of them checked."""
     model = read_object(path / "model.json")
     _check_format(path, model.get("format"))
-    try:
+    with naming(path / "config.json"):
         config = Config.from_json(read_object(path / "config.json"))
-    except BadInput as error:
-        raise BadInput(f"{path / 'config.json'}: {error}") from None
     try:
         if model.pop("sha256") != _checksum(model):
             raise ValueError("its checksum is wrong")

@@ -15,7 +15,9 @@ import platform
 import sys
 import textwrap
 from collections.abc import Callable
+from functools import cache
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import equinox as eqx
@@ -114,6 +116,16 @@ def versions() -> dict[str, str]:
     """The versions of everything that may affect a run's results."""
     packages = {name: version(name) for name in (OURS, "jax", "jaxlib", "equinox", "optax")}
     return {**packages, "python": platform.python_version(), "machine": platform.machine()}
+
+
+@cache
+def code_of_package() -> str:
+    """A fingerprint of the source files of this package."""
+    root = Path(__file__).parents[2]
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        digest.update(str(path.relative_to(root)).encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 def difference(recorded: Any, now: Any, where: str = "") -> str | None:

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from ...cells import Model
 from ...data import Vocabulary
@@ -25,7 +25,6 @@ from ...learning import Learner
 from ...settings import checked_kind
 from ...tasks import Task
 from ...weights import CorruptFile, StructureMismatch
-from ..analysis.answers import Answers
 from ..build import build_task, config_of, precision
 from ..config import Config
 from ..config.members import allow_members
@@ -53,8 +52,8 @@ class Saved(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Run(Answers):
-    """An existing run folder; for what its network answers see `Answers`.
+class RunFolder:
+    """An existing run folder and its checkpoints; a `Run` is one whose network can be asked.
 
     Attributes:
         path: the folder.
@@ -77,7 +76,57 @@ class Run(Answers):
     artefacts: dict
     manifest: dict
 
-    def with_steps(self, config: Config) -> "Run":
+    @classmethod
+    def open(cls, path: str | Path) -> Self:
+        """An existing run folder, checked."""
+        path = checked_path("path", path)
+        if not path.is_dir():
+            raise BadInput(f"there is no run folder {path}")
+        if not is_run(path):
+            raise BadInput(f"{path} is not a run folder: it has no config.json")
+        return cls(path, *read_model(path))
+
+    @classmethod
+    def create(
+        cls,
+        path: Path,
+        config: Config,
+        task: Task,
+        network: Model,
+        used: dict,
+        given: list[str],
+        learner: Learner,
+    ) -> Self:
+        """Create a run in an empty folder whose lock is held.
+
+        Args:
+            path: the folder.
+            config, task, network, learner: what is trained, and how.
+            used: the values that the run uses; see `values_used`.
+            given: which of task, network and learner were given instead of built from `config`.
+        """
+        check_free(path)
+        allow_members((config.task, config.cell, config.learner, config.first))
+        sizes = Sizes.of(task)
+        data = None
+        if "task" in given and config_of(config, task) == config:
+            data, given = _kept(path, config, task, given)
+        manifest = {
+            "run": secrets.token_hex(8),
+            "versions": versions(),
+            "task": described_task(task),
+            "network": described(network),
+            "learner": described_learner(learner),
+            "given": given,
+            "used": used,
+            "data": data,
+            "config": config.as_json(),
+        }
+        artefacts, manifest = write_model(path, sizes, task.artefacts(), manifest)
+        write_whole(path / "config.json", str(config).encode())  # last: now the folder is a run
+        return cls(path, config, sizes, artefacts, manifest)
+
+    def with_steps(self, config: Config) -> Self:
         """The same run with another number of steps or minutes; nothing else may change.
 
         Steps that are done cannot be taken back, so there must be at least as many.
@@ -88,7 +137,7 @@ class Run(Answers):
             name, own, asked = change
             raise BadInput(
                 f"{self.path} was started with {name} = {own}, so it cannot continue with {asked}; "
-                "only steps and minutes can change"
+                "only steps, minutes and devices can change"
             )
         done = max(self.steps(), default=0)
         if config.steps < done:
@@ -247,7 +296,7 @@ class Run(Answers):
         """Write a checkpoint, then remove those that are no longer needed."""
         self.checkpoints.save(checkpoint, progress)
 
-    def with_artefacts(self, more: Mapping[str, Any]) -> "Run":
+    def with_artefacts(self, more: Mapping[str, Any]) -> Self:
         """The same run that also keeps what was made after training; see `after_training`."""
         kept = self.artefacts | dict(more)
         artefacts, _ = write_model(self.path, self.sizes, kept, self.manifest)
@@ -274,45 +323,6 @@ class Run(Answers):
     def note(self, event: Mapping[str, Any]) -> None:
         """Append an event to the log."""
         add_event(self.path, event)
-
-
-def create_run(
-    path: Path,
-    config: Config,
-    task: Task,
-    network: Model,
-    used: dict,
-    given: list[str],
-    learner: Learner,
-) -> Run:
-    """Create a run in an empty folder whose lock is held.
-
-    Args:
-        path: the folder.
-        config, task, network, learner: what is trained, and how.
-        used: the values that the run uses; see `values_used`.
-        given: which of task, network and learner were given instead of built from `config`.
-    """
-    check_free(path)
-    allow_members((config.task, config.cell, config.learner, config.first))
-    sizes = Sizes.of(task)
-    data = None
-    if "task" in given and config_of(config, task) == config:
-        data, given = _kept(path, config, task, given)
-    manifest = {
-        "run": secrets.token_hex(8),
-        "versions": versions(),
-        "task": described_task(task),
-        "network": described(network),
-        "learner": described_learner(learner),
-        "given": given,
-        "used": used,
-        "data": data,
-        "config": config.as_json(),
-    }
-    artefacts, manifest = write_model(path, sizes, task.artefacts(), manifest)
-    write_whole(path / "config.json", str(config).encode())  # last: now the folder is a run
-    return Run(path, config, sizes, artefacts, manifest)
 
 
 def _kept(path: Path, config: Config, task: Task, given: list[str]) -> tuple[str | None, list[str]]:
@@ -345,16 +355,6 @@ def is_run(path: Path) -> bool:
     return (path / "config.json").is_file()
 
 
-def checked_run(run: Run) -> Run:
+def checked_run(run: RunFolder) -> RunFolder:
     """The run that a function of the library is given; raises for a path, or anything else."""
-    return checked_kind("run", run, Run, "a run, as open_run or train returns it")
-
-
-def open_run(path: str | Path) -> Run:
-    """Open an existing run folder and check it."""
-    path = checked_path("path", path)
-    if not path.is_dir():
-        raise BadInput(f"there is no run folder {path}")
-    if not is_run(path):
-        raise BadInput(f"{path} is not a run folder: it has no config.json")
-    return Run(path, *read_model(path))
+    return checked_kind("run", run, RunFolder, "a run, as open_run or train returns it")

@@ -108,7 +108,7 @@ class CheckpointWriter:
 class _Taken(NamedTuple):
     """A checkpoint that is not written yet, and when it was taken."""
 
-    now: Any
+    checkpoint: Checkpoint
     progress: Progress
     seconds: float
 
@@ -131,10 +131,13 @@ class Keeper:
         every: the steps between two of them; `None` if that follows from what they cost.
         taken: a checkpoint that waits to be written.
         saved: when the last written checkpoint was taken.
+        is_time: says whether one may be taken or written now, if `every` is `None`; by default
+            `is_free`. Several processes agree on it.
     """
 
     def __init__(self, recorder: Recorder, every: int | None):
         self.recorder, self.every = recorder, every
+        self.is_time: Callable[[], bool] = self.is_free
         self.writer = CheckpointWriter(recorder.run.save)
         self.taken: _Taken | None = None
         self.saved = recorder.seconds()
@@ -145,8 +148,8 @@ class Keeper:
         best = progress.best_step == step
         if self.every is None:
             # At a log entry only, so that a run that is resumed from here logs the same.
-            free = self.taken is None and not self.writer.busy
-            if not best and not (free and step % self.recorder.log_every == 0 and self._is_due()):
+            logged = self.taken is None and step % self.recorder.log_every == 0
+            if not best and not (logged and self.is_time()):
                 return
         elif best or step % self.every == 0:
             self.recorder.log(step)
@@ -155,14 +158,19 @@ class Keeper:
                 self._heard_from_writer(self.writer.finish)
         else:
             return
-        self.taken = _Taken(now, progress, self.recorder.seconds())
+        self.taken = self._taken(now, progress)
 
-    def _is_due(self) -> bool:
-        """Whether enough time has passed since the last checkpoint.
+    def _taken(self, now: Any, progress: Progress) -> _Taken:
+        return _Taken(self.recorder.stepper.checkpoint(now), progress, self.recorder.seconds())
+
+    def is_free(self) -> bool:
+        """Whether the last checkpoint is written, and enough time has passed since then.
 
         The next chance comes with the next log entry, and then it has to be written. If the best
         one is waiting, it goes first and both have to be written.
         """
+        if self.writer.busy:
+            return False
         record, passed = self.recorder, self.recorder.seconds()
         step = (passed - record.compiled) / max(record.logged_step - record.begun, 1)
         delay = record.log_every * step + self.writer.seconds
@@ -180,7 +188,7 @@ class Keeper:
         self._heard_from_writer(self.writer.check)
         if self.taken is None or computed <= self.taken.progress.step:
             return
-        if not wait and self.every is None and (self.writer.busy or not self._is_due()):
+        if not wait and self.every is None and not self.is_time():
             return
         self.recorder.check(computed)
         self._begin(self.taken)
@@ -188,8 +196,7 @@ class Keeper:
     def _begin(self, taken: _Taken) -> None:
         self.recorder.tell_all()  # a checkpoint without a log would be lost
         with self.recorder.timed("checkpoint"):
-            checkpoint = self.recorder.stepper.checkpoint(taken.now)
-            self._heard_from_writer(lambda: self.writer.write(checkpoint, taken.progress))
+            self._heard_from_writer(lambda: self.writer.write(taken.checkpoint, taken.progress))
         self.taken, self.saved = None, taken.seconds
 
     def save_good(self) -> None:
@@ -229,6 +236,6 @@ class Keeper:
 
     def write_last(self, now: Any, progress: Progress) -> None:
         """Write the arrays of the last step, and wait for it."""
-        self._begin(_Taken(now, progress, self.recorder.seconds()))
+        self._begin(self._taken(now, progress))
         with self.recorder.timed("checkpoint"):
             self._heard_from_writer(self.writer.finish)

@@ -1,7 +1,6 @@
 """Detect divergence, and say what happened and what to try."""
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from typing import Any, cast
 
 import numpy as np
@@ -23,6 +22,9 @@ class Diverged(RuntimeError):
         self.step = step
         self.event: Divergence = {"words": words}  # what the log is to say of it
 
+    def __reduce__(self) -> tuple:  # it may come from another machine
+        return Diverged, (str(self), self.step)
+
 
 class Unsound(Exception):
     """A loss or a gradient is not finite, perhaps because a persistent kernel failed."""
@@ -42,8 +44,9 @@ class Watch:
         names: names of the parameters, in the order of a report's `norms`.
         advice: the learner's advice, a function of the learning rate.
         may_fail: whether a persistent kernel may have failed where a loss is not finite.
-        silent: the loss of silence, from a thread.
-        usual: a loss to compare with, from the first step; infinite as long as nothing counted.
+        silent: the loss of silence; asked for only when a loss is far above the first one.
+        reference_loss: the first loss, or that of silence if it is larger; infinite as long as
+            nothing counted.
         norms: gradient norms of the last logged steps.
     """
 
@@ -51,11 +54,11 @@ class Watch:
         self,
         names: Sequence[str],
         advice: Callable[[float], str],
-        silent: "Future[float]",
+        silent: Callable[[], float],
         may_fail: bool = False,
     ):
         self.names, self.advice, self.silent, self.may_fail = names, advice, silent, may_fail
-        self.usual = np.inf
+        self.reference_loss = np.inf
         self.norms: list[float] = []
 
     def remember(self, reports: Sequence[dict]) -> None:
@@ -67,11 +70,15 @@ class Watch:
         finite = [bool(np.isfinite(r["loss"]) and np.isfinite(r["norm"])) for r in reports]
         if self.may_fail and not all(finite):
             raise Unsound(first + finite.index(False))
-        if self.usual == np.inf and reports:
+        if self.reference_loss == np.inf and reports:
             # Nothing counts in a batch of washout: then a later one is compared with.
-            self.usual = max(float(reports[0]["loss"]), self.silent.result()) or np.inf
+            self.reference_loss = float(reports[0]["loss"]) or np.inf
+        if max((float(r["loss"]) for r in reports), default=0) > EXPLODED * max(
+            self.reference_loss, 1e-3
+        ):
+            self.reference_loss = max(self.reference_loss, self.silent())
         try:
-            check_losses(first, reports, self.norms, self.names, self.usual, self.advice)
+            check_losses(first, reports, self.norms, self.names, self.reference_loss, self.advice)
         except Diverged as diverged:
             numbers = {name: [finite_or_none(r[name]) for r in reports] for name in DIVERGED}
             diverged.event = cast(
@@ -85,7 +92,7 @@ def check_losses(
     reports: Sequence[dict],
     history: Sequence[float],
     names: Sequence[str],
-    usual: float,
+    reference_loss: float,
     advice: Callable[[float], str],
 ) -> None:
     """Raise `Diverged` at the first report with a non-finite or exploded loss or gradient.
@@ -95,18 +102,19 @@ def check_losses(
         reports: the reports of consecutive steps, with `loss`, `norm`, `norms` and `rate`.
         history: gradient norms of earlier steps.
         names: names of the parameters, in the order of `norms`.
-        usual: a loss to compare with, from the first step.
+        reference_loss: a loss to compare with, from the first step.
         advice: the learner's advice, a function of the learning rate.
     """
     norms = list(history)
     for step, report in enumerate(reports, first):
         loss, norm = float(report["loss"]), float(report["norm"])
         norms.append(norm)
-        exploded = loss > EXPLODED * max(usual, 1e-3)
+        exploded = loss > EXPLODED * max(reference_loss, 1e-3)
         if np.isfinite(loss) and np.isfinite(norm) and not exploded:
             continue
         what = (
-            f"the loss rose to {loss:.3g}, {loss / usual:.0f} times what it was at the start"
+            f"the loss rose to {loss:.3g}, {loss / reference_loss:.0f} times what it was at the "
+            "start"
             if exploded and np.isfinite(loss)
             else f"the loss became {loss:.3g}"
             if not np.isfinite(loss)

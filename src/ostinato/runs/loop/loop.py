@@ -12,23 +12,27 @@ import optax
 
 from ...data import Batch
 from ...learning import Learner
-from ...learning.schedules import length_at
+from ...learning.schedules import epochs, length_at
 from ...lens.doctor.rules_for_data import too_little
 from ...tasks import Task
+from ...tasks.task import Own
 from ...weights import count_parameters, trained_names
 from ...wiring import Network, outputs_of
+from ..analysis.answers import Run
 from ..build import build_learner, steps_of
 from ..config import Config
 from ..folder.checkpoints import Checkpoint, Progress
 from ..folder.events import End, Goal, Look, Opening
-from ..folder.run import Run
+from . import processes
 from .checkpointing import Keeper
+from .devices import Devices
 from .divergence import Diverged, Unsound, Watch
 from .prefetch import Prefetch, beside
 from .probe import Lens
+from .processes import Agreement, Wish
 from .recorder import Listener, Recorder
 from .signals import Stop, stop_signals
-from .step import RunGroup, Spread
+from .step import RunGroup
 from .validation import Validation
 
 
@@ -53,12 +57,12 @@ class Training:
         network: Network,
         learner: Learner,
         listener: Listener | None,
-        spread: Spread,
+        devices: Devices,
         given: optax.GradientTransformation | None = None,
         group: RunGroup | None = None,
     ):
         self.run, self.task, self.network, self.learner = run, task, network, learner
-        self.spread, self.given, self.group = spread, given, group
+        self.devices, self.given, self.group = devices, given, group
         self.listener = listener or (lambda event: None)
         self.config = config = run.config
         self.steps = steps = steps_of(config, task)
@@ -73,12 +77,14 @@ class Training:
 
     def train(self) -> Run:
         try:
-            return self._run_from_checkpoint()
+            with processes.lost_processes():
+                return self._run_from_checkpoint()
         except Unsound as unsound:
             words = f"{unsound}: {self.keeper.kept()}"
             warnings.warn(words, RuntimeWarning, stacklevel=3)
         self._without_kernels()
-        return self._run_from_checkpoint()
+        with processes.lost_processes():
+            return self._run_from_checkpoint()
 
     def _without_kernels(self) -> None:
         self.may_fail = False
@@ -88,20 +94,21 @@ class Training:
     def _run_from_checkpoint(self) -> Run:
         task, learner = self.task, self.learner
         group = self.group or RunGroup(Stop(), None)
-        self.stepper = group.steps(task, self.network, learner, self.config, self.spread)
-        self.batches = Prefetch(self._batch)
+        self.stepper = group.steps(task, self.network, learner, self.config, self.devices)
+        self.batches = Prefetch(self._placed)
         fresh_state = learner.start(self.network, self._batch(0).arrays)
-        checkpoint, progress = self._restored(fresh_state)
+        with self.devices.aside():
+            checkpoint, progress = self._restored(fresh_state)
         self.now = self.stepper.begin(checkpoint)
         del checkpoint
         baselines = beside("baselines", task.baselines)
-        silent = beside("reference", self._silent)
-        watch = Watch(trained_names(self.network), learner.advice, silent, self.may_fail)
+        watch = Watch(trained_names(self.network), learner.advice, self._silent, self.may_fail)
         opening, listener = self._opening(progress.step), self.listener
         self.recorder = recorder = Recorder(
             self.run, learner, self.stepper, watch, opening, baselines, listener, self.started
         )
         self.keeper = Keeper(recorder, self.config.checkpoint_every)
+        self.agreement = Agreement(self.log_every)
         self.validation = Validation(task, learner, recorder, self.config.seed)
         try:
             with stop_signals() if self.group is None else nullcontext(self.group.stop) as stop:
@@ -116,8 +123,9 @@ class Training:
             self.batches.close()
             self.keeper.save_good()
             recorder.tell_all()
-        if more := task.after_training(lambda: self.run.network("best", self.network)):
-            self.run = self.run.with_artefacts(more)
+        if processes.index() == 0:
+            if more := task.after_training(lambda: self.run.network("best", self.network)):
+                self.run = self.run.with_artefacts(more)
         seconds = recorder.seconds()
         recorder.spent["other"] = seconds - sum(recorder.spent.values())
         end: End = {
@@ -142,7 +150,7 @@ class Training:
             first = self._advance(self.now, fresh_state, progress.step)
             jax.block_until_ready(first)
         self.recorder.first_step_done()
-        if self.group is None:
+        if self.group is None and self.devices.count == 1:
             to_go = min(self.validate_every, self.steps - progress.step)
             self.validation.rehearse(self.network, to_go)
         return first
@@ -162,9 +170,10 @@ class Training:
             progress = progress._replace(step=step)
             if config.lens is not None and step % config.lens == 0:
                 self._look_inside(self.now, step)
-            if stop.number is not None and step < self.steps:
-                reason = "interrupted"
-            elif self._time_is_up() and step < self.steps:
+            agreed = self._agreed(step, stop)
+            if agreed.signal and step < self.steps:
+                reason, stop.number = "interrupted", agreed.signal
+            elif agreed.time_is_up and step < self.steps:
                 reason = "time"
             ends = step == self.steps or reason == "time"
             if step % self.validate_every == 0 or ends:
@@ -189,6 +198,18 @@ class Training:
         self.recorder.judge(report, progress.step + 1)
         self.keeper.write_last(self.now, progress)
 
+    def _agreed(self, step: int, stop: Stop) -> Wish:
+        """What all processes do after a step; a signal to one of them stops all."""
+
+        def wish() -> Wish:
+            return Wish(stop.number or 0, self._time_is_up(), self.keeper.is_free())
+
+        if processes.count() == 1:
+            return Wish(stop.number or 0, self._time_is_up())
+        agreed = self.agreement(step, wish)
+        self.keeper.is_time = lambda: agreed.checkpoint
+        return agreed
+
     def _time_is_up(self) -> bool:
         minutes = self.config.minutes
         return minutes is not None and self.recorder.training_seconds() >= 60 * minutes
@@ -196,7 +217,10 @@ class Training:
     def _restored(self, fresh_state: Any) -> tuple[Checkpoint, Progress]:
         """The newest checkpoint, or the beginning."""
         fresh = Checkpoint(self.network, self.learner.initial(self.network), fresh_state)
-        now, progress = self.run.checkpoints.newest(fresh) or (fresh, Progress())
+        begin = fresh, Progress()
+        first = processes.index() == 0
+        now, progress = (self.run.checkpoints.newest(fresh) if first else None) or begin
+        now, progress = processes.from_first(now, progress)
         self.run.check_log()
         if not progress.step and any(event["step"] for event in self.run.events()):
             warnings.warn(
@@ -210,15 +234,25 @@ class Training:
     def _advance(self, now: Any, fresh_state: Any, step: int) -> tuple[Any, Any]:
         """One step of the learner."""
         with self.recorder.timed("input"):
-            batch = self.batches(step)
-        self.recorder.sizes.append(batch.size)
+            size, batch, number = self.batches(step)
+        self.recorder.sizes.append(size)
         with self.recorder.timed("step"):
-            return self.stepper.advance(now, fresh_state, batch, step)
+            return self.stepper.advance(now, fresh_state, batch, number)
+
+    def _placed(self, step: int) -> tuple[int, Batch, Any]:
+        """The size of a batch, and what `Steps.advance` takes of it in this process."""
+        batch, size = self._some(self.devices.own if processes.count() > 1 else slice, step)
+        return size, *self.stepper.place(batch, step)
 
     def _batch(self, step: int) -> Batch:
-        batch = self.task.batch(step, self.config.batch_size, self._length(step))
+        return self._some(slice, step)[0]
+
+    def _some(self, own: Own, step: int) -> tuple[Batch, int]:
+        """Some sequences of a batch, and the size of all of it; see `Task.batch_of`."""
+        length = self._length(step)
+        batch, size = self.task.batch_of(own, step, self.config.batch_size, length)
         # Windows of another length lie elsewhere in the text, so the state cannot be carried.
-        return batch._replace(first=batch.first or self._length(step) != self._length(step - 1))
+        return batch._replace(first=batch.first or length != self._length(step - 1)), size
 
     def _length(self, step: int) -> int | None:
         if self.config.curriculum is None:
@@ -254,10 +288,9 @@ class Training:
         ]
 
     def _epochs(self) -> float | None:
-        """The number of epochs in all steps; `None` with unlimited data or a curriculum."""
-        if self.config.curriculum is not None:
-            return None
-        return self.task.epochs(self.steps, self.config.batch_size, self.task.length)
+        """The number of epochs in all steps; `None` with unlimited data."""
+        size, first = self.config.batch_size, self.config.curriculum
+        return epochs(self.task, size, self.steps, self.steps, first)
 
     def _look_inside(self, now: Any, step: int) -> None:
         """Lens measurements of the network on the next batch."""

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from ...learning import Learner
 from ..folder.events import Event, Opening, Train, of_form, opens
-from ..folder.run import Run
+from ..folder.run import RunFolder
 from .divergence import Diverged, Unsound, Watch
 from .step import Steps
 
@@ -40,7 +40,7 @@ class Recorder:
 
     def __init__(
         self,
-        run: Run,
+        run: RunFolder,
         learner: Learner,
         stepper: Steps,
         watch: Watch,

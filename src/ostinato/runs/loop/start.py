@@ -1,6 +1,8 @@
 """Train: from a configuration to a run folder."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import optax
 
@@ -11,6 +13,7 @@ from ...settings import checked_kind, shown
 from ...tasks import Task
 from ...tasks.task import check_declared
 from ...wiring import Network
+from ..analysis.answers import Run, open_run
 from ..build import (
     build_learner,
     build_network,
@@ -21,11 +24,15 @@ from ..build import (
 )
 from ..config import Config
 from ..fit import check_fits
+from ..folder.checkpoints import Checkpoint, Progress
 from ..folder.provenance import values_used
-from ..folder.run import Run, check_free, create_run, open_run
+from ..folder.run import check_free, is_run
 from ..network.budget import units_of
+from ..network.parts import Sizes
+from . import processes
+from .devices import Devices
 from .loop import Listener, Training
-from .step import RunGroup, over_devices
+from .step import RunGroup
 
 
 def train(
@@ -45,7 +52,8 @@ def train(
             the run's.
         folder: the run folder: new or empty, or with `resume` an existing run.
         resume: continue from the last checkpoint; the results are the same as without a break.
-        listener: called with every event, a dictionary as in `events.jsonl`.
+        listener: called with every event, a dictionary as in `events.jsonl`; if several processes
+            train together (`join_processes`), in each of them.
         task: your own, instead of the one that the configuration describes. Its name and settings
             become those of the configuration if its class is one of ours, and data that it was
             given in memory are kept in the folder, up to 256 MiB. A task of your own class is not:
@@ -97,31 +105,71 @@ def _train(
     learner: optax.GradientTransformation | None = None,
     group: RunGroup | None = None,
 ) -> Run:
-    run = open_run(path) if resume else None
-    # The folder of an earlier version says nothing of the data of a given task.
-    if task is not None and (run is None or "data" in run.manifest):
-        config = config_of(config, task) or config
-    if run is not None:
-        run = run.with_steps(config)
-        unlinked(path, run.checkpoints.folder)
+    first, config = processes.index() == 0, processes.on_all_devices(config)
+    with processes.all_or_none() as facts:
+        run = open_run(path) if resume else None
+        # The folder of an earlier version says nothing of the data of a given task.
+        if task is not None and (run is None or "data" in run.manifest):
+            config = config_of(config, task) or config
+        if run is not None:
+            run = run.with_steps(config)
+            unlinked(path, run.checkpoints.folder)
+        elif first:
+            check_free(path)
+        own = {"task": task, "network": network, "learner": learner}
+        given = [name for name, x in own.items() if x is not None]
+        if task is None:
+            task = run.task() if run else build_task(config)
+        check_declared(task)
+        method, units = build_learner(config, task, learner), None
+        if network is None:
+            units = (run.units if run else None) or units_of(config, task)
+            check_fits(config, task, method, units)
+            with Devices.of(config, task).aside():
+                network = task.starting(build_network(config, task, units))
+        check_counts(config, task)
+        used = values_used(config, task, method, units)
+        if run:
+            run.check(task, network, used, method)
+        facts |= processes.facts(config.as_json(), task, network)
+    devices = Devices.of(config, task)
+
+    def trained(run: Run) -> Run:
+        return Training(run, task, network, method, listener, devices, learner, group).train()
+
+    if first:
+        path.mkdir(parents=True, exist_ok=True)
+        with locked(path):
+            run = trained(run or Run.create(path, config, task, network, used, given, method))
     else:
-        check_free(path)
-    own = {"task": task, "network": network, "learner": learner}
-    given = [name for name, x in own.items() if x is not None]
-    if task is None:
-        task = run.task() if run else build_task(config)
-    check_declared(task)
-    method, units = build_learner(config, task, learner), None
-    if network is None:
-        units = (run.units if run else None) or units_of(config, task)
-        check_fits(config, task, method, units)
-        network = task.starting(build_network(config, task, units))
-    check_counts(config, task)
-    spread = over_devices(config.devices)
-    used = values_used(config, task, method, units)
-    if run:
-        run.check(task, network, used, method)
-    path.mkdir(parents=True, exist_ok=True)
-    with locked(path):
-        run = run or create_run(path, config, task, network, used, given, method)
-        return Training(run, task, network, method, listener, spread, learner, group).train()
+        run = trained(_onlooker(path, config, task, given, used))
+    processes.wait_for_all()  # so that the folder is complete
+    return run if first or not is_run(path) else open_run(path)
+
+
+def _onlooker(path: Path, config: Config, task: Task, given: list[str], used: dict) -> "Onlooker":
+    """The run as a process that is not the first has it."""
+    manifest = {"run": "", "given": given, "used": used, "data": None}
+    return Onlooker(path, config, Sizes.of(task), task.artefacts(), manifest)
+
+
+class Onlooker(Run):
+    """A run in a process that is not the first: it reads and writes nothing in the folder."""
+
+    def save(self, checkpoint: Checkpoint, progress: Progress) -> None:
+        pass
+
+    def note(self, event: Mapping[str, Any]) -> None:
+        pass
+
+    def events(self) -> list:
+        return []
+
+    def steps(self) -> list[int]:
+        return []
+
+    def go_on(self) -> None:
+        pass
+
+    def check_log(self) -> None:
+        pass

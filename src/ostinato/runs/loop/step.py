@@ -12,9 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 import optax
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from ...cells import Model
 from ...data import Batch
@@ -27,38 +25,8 @@ from ..analysis.evaluation import measured
 from ..build import steps_of
 from ..config import Config
 from ..folder.checkpoints import Checkpoint
+from .devices import ONE, Devices
 from .signals import Stop
-
-Spread = Callable[[Batch, Any], tuple[Batch, Any]]
-
-
-def over_devices(count: int) -> Spread:
-    """A function that splits the sequences of a batch, and their states, among `count` devices.
-
-    Every device has a copy of the network and processes its own sequences. The compiled step is one
-    program for all devices, so XLA adds the reductions over the batch, such as the gradient.
-
-    Example:
-        >>> count = len(jax.devices())
-        >>> spread = over_devices(count)
-        >>> batch, state = spread(task.batch(0, 4 * count), None)
-        >>> batch.sequences == 4 * count
-        True
-    """
-    if count == 1:
-        return lambda batch, state: (batch, state)
-    mesh = Mesh(np.array(jax.devices()[:count]), ("batch",))
-
-    def spread(batch: Batch, state: Any) -> tuple[Batch, Any]:
-        def put(tree: Any, *axes: str | None) -> Any:
-            return jax.device_put(tree, NamedSharding(mesh, PartitionSpec(*axes)))
-
-        def of(x: Any, axis: int) -> Any:
-            return put(x, *(None,) * axis, "batch")
-
-        return batch.over_sequences(of), put(state, "batch")
-
-    return spread
 
 
 class Steps(Protocol):
@@ -67,7 +35,10 @@ class Steps(Protocol):
     `now` is all arrays of a run: a `Checkpoint`, or whatever stands for one between two steps.
     """
 
-    def advance(self, now: Any, fresh: Any, batch: Batch, step: int) -> tuple[Any, Any]:
+    def place(self, batch: Batch, step: int) -> tuple[Batch, Any]:
+        """A batch and the number of its step as `advance` takes them, made ahead in any thread."""
+
+    def advance(self, now: Any, fresh: Any, batch: Batch, step: Any) -> tuple[Any, Any]:
         """Arrays and report after a step; `fresh` is the carried state where sequences begin."""
 
     def begin(self, checkpoint: Checkpoint) -> Any:
@@ -90,40 +61,56 @@ class Alone:
 
     Attributes:
         step: a compiled step, as `compiled_step` returns it.
-        spread: see `over_devices`.
+        devices: those of the run.
+        fresh: the carried state where sequences begin, as it was given and on the devices.
     """
 
-    def __init__(self, step: Callable, spread: Spread):
-        self.step, self.spread = step, spread
+    def __init__(self, step: Callable, devices: Devices):
+        self.step, self.devices = step, devices
+        self.fresh: tuple[Any, Any] = (None, None)
+
+    def place(self, batch: Batch, step: int) -> tuple[Batch, Any]:
+        return self.devices.place(batch), self.devices.place_number(step)
 
     def advance(
-        self, now: Checkpoint, fresh: Any, batch: Batch, step: int
+        self, now: Checkpoint, fresh: Any, batch: Batch, step: Any
     ) -> tuple[Checkpoint, dict]:
-        state = fresh if batch.first else now.state
+        if fresh is not self.fresh[0]:
+            self.fresh = fresh, self.devices.place_state(fresh)
+        state = self.fresh[1] if batch.first else now.state
         arrays, static = eqx.partition(now.network, eqx.is_array)
-        sequences, state = self.spread(batch.arrays, state)
         arrays, learner_state, state, report = self.step(
-            arrays, now.learner, state, sequences, np.int32(step)
+            arrays, now.learner, state, batch.arrays, step
         )
         return Checkpoint(eqx.combine(arrays, static), learner_state, state), report
 
     def begin(self, checkpoint: Checkpoint) -> Checkpoint:
-        return checkpoint
+        place = self.devices.place_all
+        state = self.devices.place_state(checkpoint.state)
+        return Checkpoint(place(checkpoint.network), place(checkpoint.learner), state)
 
     def checkpoint(self, now: Checkpoint) -> Checkpoint:
-        return now
+        network = self.devices.whole_here(now.network)
+        learner_state = self.devices.whole_here(now.learner, aside=True)
+        return Checkpoint(network, learner_state, self.devices.gather(now.state))
 
     def fetched(self, reports: list[dict]) -> list[dict]:
-        return jax.device_get(reports)
+        return jax.device_get(self.devices.copy_here(reports))
 
     def measured(
         self, now: Checkpoint, batches: Iterable[Batch], metrics: tuple[Metric, ...]
     ) -> list[float | None]:
-        return measured(now.network, batches, metrics)
+        return measured(now.network, batches, metrics, self.devices)
 
 
-def compiled_step(network: Model, learner: Learner, seed: int) -> Callable:
+def compiled_step(network: Model, learner: Learner, seed: int, devices: Devices = ONE) -> Callable:
     """A learner's step as a compiled function of arrays, with fresh noise in each step.
+
+    Args:
+        network: any with the structure of the networks to be trained.
+        learner: takes the steps. If several devices share a batch, its objective knows (`axis`).
+        seed: of the noise.
+        devices: those that share a batch; each has noise of its own.
 
     Returns:
         `advance(arrays, learner_state, state, sequences, step)`, which returns the first three
@@ -132,12 +119,13 @@ def compiled_step(network: Model, learner: Learner, seed: int) -> Callable:
     _, static = eqx.partition(network, eqx.is_array)
     noise = noise_key(seed)
 
-    @jax.jit
     def advance(arrays: Any, learner_state: Any, state: Any, sequences: Batch, step: Any) -> Any:
-        network = reseed(eqx.combine(arrays, static), jax.random.fold_in(noise, step))
-        return _reported(network, *learner.step(network, learner_state, state, sequences))
+        key = jax.random.fold_in(noise, step)
+        network = reseed(eqx.combine(arrays, static), devices.own_noise(key))
+        after = learner.step(network, learner_state, state, sequences)
+        return _reported(network, *after, devices, key)
 
-    return advance
+    return jax.jit(devices.split_step(advance))
 
 
 class Inputs(NamedTuple):
@@ -204,14 +192,14 @@ class SharedSteps:
         self.known: list[SharedStep] = []
         self.lock = threading.Lock()
 
-    def of(self, network: Model, learner: Learner, kind: Any) -> SharedStep:
+    def of(self, network: Model, learner: Learner, kind: Any, devices: Devices = ONE) -> SharedStep:
         """The step for a network. The learner's numbers do not matter, and all else must agree."""
         _, static = eqx.partition(network, eqx.is_array)
         with self.lock:
             for step in self.known:
                 if _equal(step.kind, kind) and bool(eqx.tree_equal(step.static, static)):
                     return step
-            self.known.append(_shared(static, learner, kind))
+            self.known.append(_shared(static, learner, kind, devices))
             return self.known[-1]
 
 
@@ -227,13 +215,14 @@ def noise_key(seed: int) -> jax.Array:
     return jax.random.fold_in(jax.random.key(seed), 1)
 
 
-def _shared(static: Any, learner: Learner, kind: Any) -> SharedStep:
+def _shared(static: Any, learner: Learner, kind: Any, devices: Devices) -> SharedStep:
     def function(
         inputs: Inputs, arrays: Any, learner_state: Any, state: Any, sequences: Batch, step: Any
     ) -> Any:
-        network = reseed(eqx.combine(arrays, static), jax.random.fold_in(inputs.noise, step))
+        key = jax.random.fold_in(inputs.noise, step)
+        network = reseed(eqx.combine(arrays, static), devices.own_noise(key))
         after = learner.step_with(inputs.numbers, network, learner_state, state, sequences)
-        return _reported(network, *after)
+        return _reported(network, *after, devices, key)
 
     def row(
         inputs: Inputs,
@@ -248,12 +237,22 @@ def _shared(static: Any, learner: Learner, kind: Any) -> SharedStep:
         state = jax.tree.map(lambda new, old: jnp.where(first, new, old), fresh, state)
         return function(inputs, arrays, learner_state, state, sequences, step)
 
-    alone, together = jax.jit(function), jax.jit(jax.vmap(row))
+    alone, together = jax.jit(devices.split_step(function)), jax.jit(jax.vmap(row))
     return SharedStep(static, kind, alone, together, threading.Lock())
 
 
-def _reported(before: Model, after: Model, learner_state: Any, state: Any, report: dict) -> Any:
+def _reported(
+    before: Model,
+    after: Model,
+    learner_state: Any,
+    state: Any,
+    report: dict,
+    devices: Devices,
+    key: jax.Array,
+) -> Any:
     report["moved"] = _moved(before, after)
+    if not devices.alone:  # each had noise of its own, and all return the same network
+        after = reseed(after, key)
     return eqx.filter(after, eqx.is_array), learner_state, state, report
 
 
@@ -287,20 +286,26 @@ class RunGroup:
         self.stop, self.shared = stop, shared
 
     def steps(
-        self, task: Task, network: Model, learner: Learner, config: Config, spread: Spread
+        self, task: Task, network: Model, learner: Learner, config: Config, devices: Devices
     ) -> Steps:
         """How a run takes its steps."""
         if self.shared is None:
-            return Alone(compiled_step(network, learner, config.seed), spread)
-        step, inputs = self._shared(task, network, learner, config)
-        return Alone(step.compiled(inputs), spread)
+            return Alone(compiled_step(network, learner, config.seed, devices), devices)
+        step, inputs = self._shared(task, network, learner, config, devices)
+        return Alone(step.compiled(inputs), devices)
 
     def leave(self) -> None:
         """A run has ended."""
 
     def _shared(
-        self, task: Task, network: Model, learner: Learner, config: Config
+        self,
+        task: Task,
+        network: Model,
+        learner: Learner,
+        config: Config,
+        devices: Devices = ONE,
     ) -> tuple[SharedStep, Inputs]:
         assert self.shared is not None
         kind = task.loss, steps_of(config, task), config.backend
-        return self.shared.of(network, learner, kind), Inputs.of(network, learner, config.seed)
+        step = self.shared.of(network, learner, kind, devices)
+        return step, Inputs.of(network, learner, config.seed)

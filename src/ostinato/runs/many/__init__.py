@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from ..._lazy import attach
 
 if TYPE_CHECKING:
+    from .cluster import connected as connected
     from .many import is_over as is_over
     from .many import side_by_side as side_by_side
     from .many import train_many as train_many

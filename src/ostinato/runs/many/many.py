@@ -23,11 +23,12 @@ from ...learning import Learner, Objective, RunSize
 from ...progress import Report
 from ...settings import checked_kind, shown
 from ...tasks.losses import CrossEntropy
+from ..analysis.answers import Run, open_run
 from ..config import Config
 from ..fit import room
 from ..folder.events import ending, opens
 from ..folder.log import read_events
-from ..folder.run import Run, is_run, open_run
+from ..folder.run import is_run
 from ..loop.divergence import Diverged
 from ..loop.signals import Stop, stop_signals
 from ..loop.start import train_with

@@ -29,8 +29,9 @@ from ...tasks.metrics import Metric
 from ..analysis.evaluation import alike, measured, measured_together, shapes_of, stacked
 from ..config import Config
 from ..folder.checkpoints import Checkpoint
+from ..loop.devices import Devices
 from ..loop.signals import Stop
-from ..loop.step import Inputs, RunGroup, SharedStep, SharedSteps, Spread, Steps, strongly_typed
+from ..loop.step import Inputs, RunGroup, SharedStep, SharedSteps, Steps, strongly_typed
 
 
 class Barrier:
@@ -203,7 +204,7 @@ class Pack(RunGroup):
         self.size, self.barrier = size, Barrier(size, self._answers)
 
     def steps(
-        self, task: Task, network: Model, learner: Learner, config: Config, spread: Spread
+        self, task: Task, network: Model, learner: Learner, config: Config, devices: Devices
     ) -> Steps:
         return Lane(self.barrier, *self._shared(task, network, learner, config))
 
@@ -278,6 +279,9 @@ class Lane:
 
     def __init__(self, barrier: Barrier, shared: SharedStep, inputs: Inputs):
         self.barrier, self.shared, self.inputs = barrier, shared, inputs
+
+    def place(self, batch: Batch, step: int) -> tuple[Batch, int]:
+        return batch, step
 
     def advance(self, now: Any, fresh: Any, batch: Batch, step: int) -> tuple[Any, Any]:
         return self.barrier.meet(_Step(self, now, fresh, batch, step))

@@ -11,6 +11,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ...cells.building import nothing_drawn
 from ...cells.initialisers import initialiser
 from ...errors import BadInput
 from ...settings import settings_of
@@ -115,9 +116,10 @@ def _shapes(config: Config, task: TaskSizes, units: int | Sequence[int], layers:
     if made_of not in _known:
         if len(_known) >= MAX_KNOWN:
             _known.clear()
-        _known[made_of] = eqx.filter_eval_shape(
-            lambda key: make_network(plain, task, units, key), jax.random.key(0)
-        )
+        with nothing_drawn():
+            _known[made_of] = eqx.filter_eval_shape(
+                lambda key: make_network(plain, task, units, key), jax.random.key(0)
+            )
     return _known[made_of]
 
 

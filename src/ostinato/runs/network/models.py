@@ -13,6 +13,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ...errors import BadInput
 from ...reservoir import MLP, Expansion, OutputFeedback
 from ...settings import Setting, checked
 from ...tasks.task import TaskSizes
@@ -31,7 +32,7 @@ from ...wiring import (
 from ...wiring.attention import ATTENTION
 from ...wiring.captioner import Convolutions
 from ...wiring.encoder_decoder import Bridge, DeepReadout, can_hand_over
-from ...wiring.network import Dropped
+from ...wiring.encodings import Dropped
 from ...wiring.noise import Drop
 from ...wiring.video import LEARNED, FrameDecoder, Frames
 from ..config.refusals import NETWORK, refuse
@@ -44,8 +45,11 @@ def network(parts: Parts, key: jax.Array) -> Network | OutputFeedback:
     """An encoding of symbols, if the task has them, layers and a readout."""
     task = parts.task
     body, out, symbols = jax.random.split(key, 3)
-    encoding, size, one_hot = None, task.inputs, 0
-    if task.symbolic:
+    encoding: Any
+    encoding, size, one_hot = parts.words(symbols), task.inputs, 0
+    if encoding is not None:
+        size = encoding.size
+    elif task.symbolic:
         encoding, size = parts.encoding(task.inputs, symbols)
         one_hot = encoding.one_hot
     if readout_kind(parts.cell, parts.settings, task) == "own":
@@ -212,15 +216,15 @@ def tagger(parts: Parts, key: jax.Array) -> Tagger:
     return Tagger(words, letters, spelling, network, key=six, rate=settings.dropout)
 
 
-def _size(name: str, least: int = 1) -> Setting:
-    return Setting(name, int, False, None, min=least)
+def _size(name: str, min: int = 1) -> Setting:
+    return Setting(name, int, False, None, min=min)
 
 
 _FIXED = Setting("fixed", bool, False, False)
 _DECODER = (
     Setting("attention", str, True, None, among=tuple(ATTENTION)),
     Setting("tied", bool, False, None),
-    _size("embedding", least=0),
+    _size("embedding", min=0),
 )
 _PICTURE = Setting("picture", tuple, False, None, min=1)
 # The numbers of each kind of model, as a task gives them and a run folder holds them.
@@ -228,7 +232,7 @@ NUMBERS: dict[str, tuple[Setting, ...]] = {
     "network": (Setting("embedding", int, True, None, min=0), _FIXED),
     "encoder-decoder": (*_DECODER, _FIXED, Setting("fixed_target", bool, False, False)),
     "tagger": (
-        *(_size("letters"), _size("letter"), _size("spelling"), _size("embedding", least=0)),
+        *(_size("letters"), _size("letter"), _size("spelling"), _size("embedding", min=0)),
         _FIXED,
     ),
     "captioner": (*_DECODER, _PICTURE),
@@ -243,13 +247,22 @@ NUMBERS: dict[str, tuple[Setting, ...]] = {
 
 
 def check_numbers(model: Any) -> None:
-    """Raise `ValueError` for what is not a `Task.model`."""
+    """Raise `BadInput` for what is not a `Task.model`."""
     if not isinstance(model, dict) or model.get("kind") not in NUMBERS:
-        raise ValueError(f"there is no model {model!r:.40}")
+        raise BadInput(f"there is no model {model!r:.40}")
     for one in NUMBERS[model["kind"]]:
         checked(one, model[one.name] if one.default is None else model.get(one.name, one.default))
+    if "words" in model and not _are_places(model["words"]):
+        raise BadInput("its words are not places among its inputs")
     if "picture" in model and len(model["picture"]) != 3:
-        raise ValueError("its pictures have no height, width and channels")
+        raise BadInput("its pictures have no height, width and channels")
+
+
+def _are_places(words: Any) -> bool:
+    """Whether they are what `WordEmbedding` takes: three whole numbers each."""
+    if not isinstance(words, list | tuple) or not all(isinstance(x, list | tuple) for x in words):
+        return False
+    return all(len(x) == 3 and all(type(n) is int and 0 <= n < 2**31 for n in x) for x in words)
 
 
 MODELS: dict[str, Callable[[Parts, jax.Array], Any]] = {

@@ -25,6 +25,7 @@ from ...wiring import (
     Readout,
     Stack,
     WeightNoise,
+    WordEmbedding,
     Zoneout,
 )
 from ..config.members import Member
@@ -86,6 +87,11 @@ class Parts:
             kind = FixedEmbedding if model.get(fixed) else Embedding
             return kind(symbols, size, key=key, init=normal(std)), size
         return OneHot(symbols), symbols
+
+    def words(self, key: jax.Array) -> WordEmbedding | None:
+        """How the one-hot words within vectors become learned vectors; `None` if they stay."""
+        places, size = (self.task.model or {}).get("words"), self.settings.embedding
+        return WordEmbedding(self.task.inputs, places, size, key=key) if places and size else None
 
     def layers(
         self,

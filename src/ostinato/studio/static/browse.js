@@ -1,5 +1,5 @@
 // Choose a file below the folder that the studio was given.
-import { asAge, ask, h } from "./dom.js";
+import { asAge, asNumber, ask, h } from "./dom.js";
 
 const path = h("p", { class: "path" });
 const match = h("input", { type: "search", id: "match", autocomplete: "off", spellcheck: "false", input: () => open(folder) });
@@ -12,7 +12,7 @@ document.body.append(dialog);
 let folder = "", pick = null, asked = 0;
 
 const size = (bytes) => {
-  for (const [unit, many] of [["GB", 1e9], ["MB", 1e6], ["kB", 1e3]]) if (bytes >= many) return `${(bytes / many).toPrecision(2)} ${unit}`;
+  for (const [unit, many] of [["GB", 1e9], ["MB", 1e6], ["kB", 1e3]]) if (bytes >= many) return `${asNumber(bytes / many, bytes / many < 100 ? 2 : 3)} ${unit}`;
   return `${bytes} B`;
 };
 const below = (name) => (folder ? `${folder}/${name}` : name);

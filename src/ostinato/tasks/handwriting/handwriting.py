@@ -1,4 +1,4 @@
-"""Handwriting from pen strokes: strings without a segmentation, and single characters."""
+"""Handwriting from pen strokes: strings without a segmentation, words, and single characters."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,28 +6,33 @@ from functools import cached_property
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ...cells import Model
 from ...data import Batch
 from ...data.files import whole_path
 from ...data.ink import Ink
+from ...data.lines import read_lines
 from ...data.padding import multiple_above
 from ...data.strokes import checked_drawing, pen_steps, read_drawings, steps_of_drawings
 from ...decoding import ctc_beam, ctc_greedy
 from ...decoding.sampling import most_probable
 from ...errors import BadInput
+from ...files import checked_path
 from ...settings import setting
 from ..applying import ApplyOptions, outputs_on
+from ..confusion import F1
+from ..ctc import log_likelihoods
 from ..framing import PerStep, Transcript
 from ..losses import CrossEntropy
-from ..metrics import F1, Accuracy
+from ..metrics import Accuracy
 from ..task import EVALUATED_TOGETHER, hashed
-from .lexicon import COMMON, coded_words, ranked_words, read_words
 from .pen_strokes import PenStrokes
 
 SHOWN = 4
 ROUND = 64
+COMMON = "common"
 
 
 class Handwriting(PenStrokes):
@@ -146,9 +151,9 @@ class Handwriting(PenStrokes):
         if "words" in artefacts:
             words = artefacts["words"]
             if not isinstance(words, list) or not all(isinstance(x, str) and x for x in words):
-                raise ValueError("its words are not a list of words")
+                raise BadInput("its words are not a list of words")
             if not words or not {*"".join(words)} <= {*artefacts["characters"]}:
-                raise ValueError("its words are not of its characters")
+                raise BadInput("its words are not of its characters")
         return super().check_artefacts(artefacts)
 
     def fingerprint(self) -> str:
@@ -276,3 +281,66 @@ class Characters(PenStrokes):
         chosen = np.asarray(most_probable(network, batch.arrays))
         for n, label in enumerate(chosen[lengths - 1, np.arange(len(lengths))]):
             yield {"number": n, "text": how.artefacts["characters"][label]}
+
+
+# Words of the characters that are drawn, of two to six letters.
+WORDS = """
+ACHE ACT ALLEY APE CAKE CALM CAMP CANAL CAP CAT CELL CENT CHALK CHANCE CHEAP CLAM CLAY CLUE
+CUP EACH EAT ELM EMPTY EVEN EXACT EXAM EYE FACE FACT FALL FAULT FENCE FEW FLAME FLAT FLUTE
+FULL HALF HALL HAT HEALTH HEAT HEAVY HELP HUMAN HUNT KETTLE KEY LAKE LAMP LATE LAUNCH LAW
+LEAF LEAVE LEFT LEVEL LUCK LUNCH LYNX MAN MANY MAP MAPLE MATCH MEAL MEAT MELT METAL MULE
+NAME NAVY NECK NET NEXT NUT PALM PATH PAY PEACE PEN PLACE PLAN PLANET PLANT PLATE PLAY TAKE
+TALENT TALK TALL TEA TEAM TEMPLE TEN TENT TEXT UNCLE VALLEY VALUE VELVET WALK WALL WAVE WAX
+WAY WEEK WHALE WHAT WHEEL WHEN YAK
+""".split()
+
+
+def read_words(name: str) -> tuple[str, ...]:
+    """The words of a file, one per line, or the built-in ones (`common`); a word is in it once."""
+    words = WORDS if name == COMMON else read_lines(checked_path("words", name), "list of words")
+    known: set[str] = set()
+    for number, word in enumerate(words, 1):
+        if word in known or len(word.split()) > 1:
+            raise BadInput(
+                f"{name}, line {number}: give every word once and alone, got {word!r:.40}"
+            )
+        known.add(word)
+    if len(words) < 2:
+        raise BadInput(f"{name} has one word; there is nothing to tell apart")
+    return tuple(words)
+
+
+def coded_words(words: Sequence[str], characters: str) -> tuple[np.ndarray, np.ndarray]:
+    """Words as numbers of characters from 0, `(W, L)`, and how many each has, `(W,)`."""
+    for word in words:
+        if missing := set(word) - set(characters):
+            raise BadInput(
+                f"the word {word!r:.40} has {min(missing)!r}, which is none of the characters "
+                f"{characters:.80}"
+            )
+    coded = np.zeros((len(words), max(map(len, words))), int)
+    for row, word in zip(coded, words, strict=True):
+        row[: len(word)] = [characters.index(x) for x in word]
+    return coded, np.array([*map(len, words)])
+
+
+def ranked_words(
+    outputs: jax.Array, lengths: np.ndarray, words: Sequence[str], characters: str
+) -> list[list[tuple[str, float]]]:
+    """All words for each sequence by falling probability, with its logarithm; see `CTC`.
+
+    Args:
+        outputs: logits `(T, B, characters + 1)`.
+        lengths: `(B,)`.
+        words: the lexicon.
+        characters: in the order of their labels.
+    """
+    coded, counts = coded_words(words, characters)
+    labels = np.where(np.arange(coded.shape[1]) < counts[:, None], coded + 1, 0)
+    rows = np.stack(
+        [np.asarray(log_likelihoods(outputs, jnp.asarray(lengths), row)) for row in labels]
+    )
+    orders = np.argsort(-rows, axis=0, kind="stable").T
+    return [
+        [(words[w], float(rows[w, n])) for w in order] for n, order in enumerate(orders.tolist())
+    ]

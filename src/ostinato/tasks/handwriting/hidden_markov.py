@@ -108,27 +108,6 @@ def _backward(logs: np.ndarray, stay: np.ndarray) -> np.ndarray:
     return beta
 
 
-def viterbi(logs: np.ndarray, stay: np.ndarray) -> tuple[float, np.ndarray]:
-    """The log probability of the most probable path of a chain, and its states `(T,)`.
-
-    Args:
-        logs: `(T, N)`.
-        stay: `(N,)`.
-    """
-    repeat, onward = np.log(stay), np.log1p(-stay)
-    best = np.full(logs.shape[1], NEVER)
-    best[0] = logs[0, 0]
-    moved = np.zeros(logs.shape, bool)
-    for t in range(1, len(logs)):
-        stays, moves = best + repeat, np.append(NEVER, (best + onward)[:-1])
-        moved[t] = moves > stays
-        best = np.maximum(stays, moves) + logs[t]
-    path = np.full(len(logs), logs.shape[1] - 1)
-    for t in range(len(logs) - 1, 0, -1):
-        path[t - 1] = path[t] - moved[t, path[t]]
-    return float(best[-1]), path
-
-
 def fit_characters(
     words: Sequence[Sequence[int] | np.ndarray],
     drawings: Sequence[np.ndarray],
@@ -239,8 +218,8 @@ def most_probable_words(
     for chain, word in zip(chains, lexicon, strict=True):
         states = models.chain(word)
         chain[: len(states)] = states  # what comes after the end cannot come back
-    stay, found = models.stay.reshape(-1)[chains], []
+    stay, words = models.stay.reshape(-1)[chains], []
     for steps in each(drawings, report, "hidden Markov models: recognising", len(drawings)):
         alpha = forward(models.logs(np.asarray(steps, float))[:, chains], stay)
-        found.append(int(np.argmax(alpha[-1, np.arange(len(lexicon)), ends])))
-    return found
+        words.append(int(np.argmax(alpha[-1, np.arange(len(lexicon)), ends])))
+    return words

@@ -88,7 +88,7 @@ class PenStrokes(Generated, AnsweringTask):
     def check_artefacts(cls, artefacts: Mapping[str, Any]) -> tuple[int | None, int | None]:
         labels = artefacts["characters"]
         if not isinstance(labels, str) or len(set(labels)) != len(labels):
-            raise ValueError("its characters are not a text of different ones")
+            raise BadInput("its characters are not a text of different ones")
         return None, None
 
     def fingerprint(self) -> str:

@@ -27,7 +27,9 @@ from ..finite import NOBODY, Finite
 from ..framing import Written
 from ..losses import CrossEntropy
 from ..metrics import Accuracy, Bits, ExactMatch, Metric
-from ..scores import any_match, bleu, left_out_if_missing, meteor
+from ..pictures import moved, nearest
+from ..scores import any_match, bleu, meteor
+from ..scores.bleu import left_out_if_missing
 from ..task import AnsweringTask, Artefacts, checked_seed, hashed, random
 from .pairs import short_enough
 from .write_answers import Answer, found_answers
@@ -40,7 +42,6 @@ SPLIT, MADE, MOVED = 1, 2, 3  # places in the random numbers of the seed; 0 is t
 
 Part = tuple[np.ndarray, Sequence[str]]
 TOGETHER = 64  # pictures that are captioned at once
-COMPARED = 256  # pictures that are compared with all others at once
 LONGER = 8  # symbols that a caption may have more than the longest in training
 
 
@@ -215,14 +216,14 @@ class Captions(Finite, FileTask, AnsweringTask):
     def batch(self, index: int, size: int, length: int | None = None) -> Batch:
         which = self.chosen(index, size, length)
         longest = max(len(self.symbols["train"][n]) for n in which)
-        found = self.padded("train", which, min(self.length, multiple_above(longest, ROOM)))
+        batch = self.padded("train", which, min(self.length, multiple_above(longest, ROOM)))
         shift = self.settings.shift
         if not shift:
-            return found
+            return batch
         draw = random(self.seed, MOVED, index)
         places = draw.integers(-shift, shift + 1, (2, len(which)))
-        pictures = self.moved(found.inputs.source, *places)
-        return found._replace(inputs=found.inputs._replace(source=pictures))
+        pictures = self.moved(batch.inputs.source, *places)
+        return batch._replace(inputs=batch.inputs._replace(source=pictures))
 
     @staticmethod
     def moved(pictures: np.ndarray, down: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -255,10 +256,10 @@ class Captions(Finite, FileTask, AnsweringTask):
         if not right:
             return {}
         best = written(network, self.tokens, self.images[part], self.length, ApplyOptions())
-        found = [answers[0].text for answers in best]
-        values = {"exact, beam of 5": any_match(found, right), "METEOR": meteor(found, right)}
+        texts = [answers[0].text for answers in best]
+        values = {"exact, beam of 5": any_match(texts, right), "METEOR": meteor(texts, right)}
         with left_out_if_missing():
-            scores = [bleu(found, right, order=order) for order in (1, 2, 3, 4)]
+            scores = [bleu(texts, right, order=order) for order in (1, 2, 3, 4)]
             values |= {f"BLEU-{n} ({x.signature})": x.value for n, x in enumerate(scores, 1)}
             if self.retrieves:
                 values["BLEU-1, nearest picture"] = bleu(self.retrieved(part), right, order=1).value
@@ -288,8 +289,8 @@ class Captions(Finite, FileTask, AnsweringTask):
         pictures = self.images[part][:SHOWN]
         right = [some[0] for some in self.references[part][:SHOWN]]
         lines = []
-        found = written(network, self.tokens, pictures, self.length, ApplyOptions(beam=1))
-        for best, text in zip(found, right, strict=True):
+        captions = written(network, self.tokens, pictures, self.length, ApplyOptions(beam=1))
+        for best, text in zip(captions, right, strict=True):
             good = best[0].text == text
             lines.append(f"{'✓' if good else '✗'} {best[0].text}" + ("" if good else f" = {text}"))
         return "\n".join(lines)
@@ -334,8 +335,8 @@ def apply_to_pictures(
     pictures = read(how.file_or_data(f"an .npy or .npz file of {unit}"))
     check_size(pictures, artefacts, how.where)
     tokens = Tokens.from_json(artefacts["tokens"])
-    found = written(network, tokens, pictures, artefacts["longest"] + LONGER, how)
-    for number, best in enumerate(found):
+    answers = written(network, tokens, pictures, artefacts["longest"] + LONGER, how)
+    for number, best in enumerate(answers):
         yield {
             "number": number,
             "text": best[0].text,
@@ -371,39 +372,7 @@ def written(
         spare = together - len(block)
         padded = np.pad(block, ((0, spare), *[(0, 0)] * (block.ndim - 1)))
         lengths = np.full(together, padded.shape[1], np.int32)
-        found = found_answers(network, np.moveaxis(padded, 0, 1), lengths, max_symbols, tokens, how)
-        yield from found[: len(block)]
-
-
-def nearest(pictures: np.ndarray, among: np.ndarray) -> np.ndarray:
-    """For each picture `(N, ...)`, the number of the nearest of `among` `(M, ...)`, by pixels.
-
-    The distance is Euclidean, over all pixels and channels; of equally near ones the first.
-
-    Example:
-        >>> among = np.array([[[[0]]], [[[100]]], [[[200]]]], np.uint8)
-        >>> nearest(np.array([[[[140]]], [[[160]]]], np.uint8), among)
-        array([1, 2])
-    """
-    known = among.reshape(len(among), -1).astype(np.float32) / 255
-    squares = np.sum(known**2, axis=1)
-    found = []
-    for begin in range(0, len(pictures), COMPARED):
-        some = pictures[begin : begin + COMPARED]
-        rows = some.reshape(len(some), -1).astype(np.float32) / 255
-        found.append(np.argmin(squares - 2 * rows @ known.T, axis=1))
-    return np.concatenate(found)
-
-
-def moved(pictures: np.ndarray, down: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Pictures `(height, B, width, ...)`, each moved by so many pixels; edges are repeated.
-
-    Example:
-        >>> picture = np.arange(4).reshape(1, 1, 4, 1)
-        >>> moved(picture, np.array([0]), np.array([1])).ravel()
-        array([0, 0, 1, 2])
-    """
-    height, count, width = pictures.shape[:3]
-    rows = np.clip(np.arange(height)[:, None] - down, 0, height - 1)
-    columns = np.clip(np.arange(width)[:, None] - right, 0, width - 1)
-    return pictures[rows[:, :, None], np.arange(count)[None, :, None], columns.T[None]]
+        answers = found_answers(
+            network, np.moveaxis(padded, 0, 1), lengths, max_symbols, tokens, how
+        )
+        yield from answers[: len(block)]

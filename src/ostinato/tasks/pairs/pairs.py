@@ -24,9 +24,10 @@ from ..finite import NOBODY, Finite
 from ..framing import Written
 from ..losses import CrossEntropy, SmoothedCrossEntropy
 from ..metrics import Accuracy, Bits, ExactMatch, Metric
-from ..task import Picture, hashed, random
+from ..pictures import Picture
+from ..task import hashed, random
 from ..text.ngrams import unigram_bits
-from .pair_passage import PairPassage
+from ..text.passages import PairPassage
 from .write_answers import coded_source, where_it_looks, written
 
 SIZES, STEPS = 8, 8  # at most so many padded sizes, which differ by at least so many symbols
@@ -191,8 +192,8 @@ class Pairs(Finite):
     # Batches
 
     def batch(self, index: int, size: int, length: int | None = None) -> Batch:
-        found = self.padded(*self.training_pairs(index, size, length))
-        return found._replace(inputs=found.inputs._replace(own=self._own(index, found)))
+        batch = self.padded(*self.training_pairs(index, size, length))
+        return batch._replace(inputs=batch.inputs._replace(own=self._own(index, batch)))
 
     def training_pairs(
         self, index: int, size: int, length: int | None
@@ -234,8 +235,8 @@ class Pairs(Finite):
         if not share:
             return None
         grown = min(1.0, index / steps) if steps else 1.0
-        found = random(self.seed, OWN, index).random(np.shape(batch.targets))
-        own = found < share * grown
+        drawn = random(self.seed, OWN, index).random(np.shape(batch.targets))
+        own = drawn < share * grown
         own[0] = False  # there is no answer yet
         return own
 
@@ -284,14 +285,14 @@ class Pairs(Finite):
         pairs, references = self.parts[part], self.references(part)
         which = np.arange(min(SHOWN, len(pairs[0])))
         batch = self.padded(pairs, which)
-        found = beam_answers(
+        answers = beam_answers(
             network, batch.inputs.source, batch.inputs.lengths[0], width=1, max_symbols=self.length
         )
         lines = []
         for n in which:
             one, right = pairs[0][n], references[n]
             text = self.shown(self.sources.decode(one[-2::-1] if self.reverse else one))
-            answer = self.targets.decode(found.symbols[n, 0])
+            answer = self.targets.decode(answers.symbols[n, 0])
             lines += [text, f"  {'✓' if answer == right else '✗'} {answer}"]
             if answer != right:
                 lines.append(f"  = {right}")
@@ -302,8 +303,8 @@ class Pairs(Finite):
         sources = (self.parts["valid"][0] or self.parts["train"][0])[:DRAWN]
         if network.attention is None:
             return []
-        found = [*written(network, sources, self.targets, ApplyOptions(beam=1), self.longest)]
-        return where_it_looks(network, sources, found, self.sources, self.targets)
+        answers = [*written(network, sources, self.targets, ApplyOptions(beam=1), self.longest)]
+        return where_it_looks(network, sources, answers, self.sources, self.targets)
 
     def shown(self, source: str) -> str:
         """A source as a preview shows it."""
@@ -320,7 +321,7 @@ class Pairs(Finite):
     def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
         source, target = (Tokens.from_json(found[side]) for side in ("source", "target"))
         if not isinstance(found["longest"], list) or len(found["longest"]) != 2:
-            raise ValueError("its longest sequences are not two numbers")
+            raise BadInput("its longest sequences are not two numbers")
         for longest in found["longest"]:
             kept_whole(longest, "longest sequence", min=0)
         return len(source), len(target)

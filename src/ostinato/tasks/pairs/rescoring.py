@@ -79,12 +79,12 @@ def read_n_best(path: str | Path) -> list[list[Candidate]]:
 
 def _number(words: str, where: str) -> float:
     try:
-        found = float(words)
+        score = float(words)
     except ValueError:
-        found = math.nan
-    if not math.isfinite(found):
+        score = math.nan
+    if not math.isfinite(score):
         raise BadInput(f"{where}: the score of a candidate must be a number, got {words!r:.40}")
-    return found
+    return score
 
 
 def combined(

@@ -12,7 +12,8 @@ from ...data.text_table import counted
 from ...data.tokens import LEVELS, RESERVED, SUBWORDS, Tokens
 from ...settings import setting
 from ..applying import ApplyOptions
-from ..scores import any_match, bleu, chrf, left_out_if_missing
+from ..scores import any_match, bleu, chrf
+from ..scores.bleu import left_out_if_missing
 from ..start_vectors import FREEZE, VECTORS, check_freeze, read_start
 from ..task import AnsweringTask, Artefacts
 from .pairs import Pairs, PairSettings
@@ -156,8 +157,8 @@ class TextPairs(Pairs, AnsweringTask):
     def scores(self, network: Any, part: str) -> dict[str, Any]:
         """BLEU and chrF of what the network writes with a beam of 5."""
         sources, references = self.parts[part][0], self.all_references(part)
-        found = written(network, sources, self.targets, ApplyOptions(), self.longest)
-        texts = [answer[0].text for answer in found]
+        answers = written(network, sources, self.targets, ApplyOptions(), self.longest)
+        texts = [answer[0].text for answer in answers]
         if not texts:
             return {}
         values = {"exact, beam of 5": any_match(texts, references)}

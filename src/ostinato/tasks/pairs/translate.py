@@ -13,7 +13,7 @@ from ...data.lines import in_columns, read_pairs, read_table_of_pairs
 from ...data.splits import PARTS, part_at, shares
 from ...data.text_table import TABLES, counted, read_text_table, suffix_of, texts_in
 from ...errors import BadInput
-from ..applying import ApplyOptions
+from ..applying import ApplyOptions, with_notes
 from ..task import random
 from .rescoring import rescored
 from .text_pairs import PairedTexts, Part, TextPairs, TextPairSettings, of_files
@@ -40,7 +40,9 @@ class Translate(TextPairs):
     class Settings(TextPairSettings):
         file: str | None = of_files(None, "a table of pairs (.tsv, .csv, .jsonl, .parquet)")
         source: str | None = of_files(
-            None, "file of source sentences, one per line (.gz too), or their column in a table"
+            None,
+            "file of source sentences, one per line (.gz too), or their column in a table; "
+            "audio: the dry sound, a WAV file",
         )
         target: str | None = of_files(
             None, "columns to predict, a,b; translate: target sentences, or their column"
@@ -98,7 +100,8 @@ class Translate(TextPairs):
     @classmethod
     def apply(cls, network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:
         how = how.of_column(how.settings.source if how.settings.file else None)
-        return answers(network, how) if how.rescore is None else rescored(network, how)
+        made = answers(network, how) if how.rescore is None else rescored(network, how)
+        return with_notes(made, how.notes)
 
 
 def _partner(name: str) -> str:
@@ -132,18 +135,18 @@ def _read_translations(source: str, target: str) -> Part:
 
 def _read_parts(settings: Any) -> dict[str, Part]:
     """The sources of each part with their translations."""
-    found: dict[str, Part] = {"train": _read_translations(settings.source, settings.target)}
+    parts: dict[str, Part] = {"train": _read_translations(settings.source, settings.target)}
     for part in ("valid", "test"):
         source, target = (getattr(settings, f"{part}_{side}") for side in ("source", "target"))
         if source is not None:
-            found[part] = _read_translations(source, target)
-    return _divided(found, settings.split)
+            parts[part] = _read_translations(source, target)
+    return _divided(parts, settings.split)
 
 
-def _divided(found: dict[str, Part], split: str) -> dict[str, Part]:
+def _divided(given: dict[str, Part], split: str) -> dict[str, Part]:
     """All three parts; those that are not there are taken from the training part."""
-    one, two = found["train"]
-    missing = [part for part in ("valid", "test") if part not in found]
+    one, two = given["train"]
+    missing = [part for part in ("valid", "test") if part not in given]
     if missing:
         # Pairs are held out at random, the same ones whatever the seed of the run.
         train, valid, test = shares(split)
@@ -151,12 +154,12 @@ def _divided(found: dict[str, Part], split: str) -> dict[str, Part]:
         drawn = [part_at(x, left) for x in np.random.default_rng(0).random(len(one))]
         for part in ("train", *missing):
             where = [n for n, other in enumerate(drawn) if other == part]
-            found[part] = [one[n] for n in where], [two[n] for n in where]
-    return {part: found[part] for part in PARTS}
+            given[part] = [one[n] for n in where], [two[n] for n in where]
+    return {part: given[part] for part in PARTS}
 
 
 def _generated(name: str, seed: int) -> dict[str, Part]:
-    found: dict[str, Part] = {}
+    parts: dict[str, Part] = {}
     for n, (part, count) in enumerate(COUNTS.items()):
         draw = random(seed, MADE, n)
         if name == "dates":
@@ -164,5 +167,5 @@ def _generated(name: str, seed: int) -> dict[str, Part]:
         else:
             language = name.removeprefix("numbers-")
             pairs = [number_pair(x, language) for x in draw_numbers(draw, count, part=part)]
-        found[part] = [one for one, _ in pairs], [[two] for _, two in pairs]
-    return found
+        parts[part] = [one for one, _ in pairs], [[two] for _, two in pairs]
+    return parts

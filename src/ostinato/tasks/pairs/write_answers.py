@@ -21,7 +21,7 @@ from ...weights import own_precision
 from ...wiring import EncoderDecoder, outputs_of
 from ..applying import ApplyOptions
 from ..framing import Written
-from ..task import Picture
+from ..pictures import Picture
 
 OPTIONS = ("beam", "n_best", "penalty", "temperature", "seed", "targets", "pictures")
 TOGETHER = 64  # sources that are answered at once

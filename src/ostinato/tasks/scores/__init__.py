@@ -3,7 +3,6 @@
 from .bleu import Score as Score
 from .bleu import bleu as bleu
 from .bleu import chrf as chrf
-from .bleu import left_out_if_missing as left_out_if_missing
 from .exact import any_match as any_match
 from .exact import edit_distance as edit_distance
 from .exact import error_rate as error_rate

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from ...errors import BadInput, NeedsExtra
+from ...errors import BadInput, NeedsExtra, needing
 from ...settings import checked_int
 from .exact import each_with_several
 
@@ -114,8 +114,6 @@ def _score(
 
 
 def _sacrebleu(name: str) -> Any:
-    try:
+    with needing(name, "sacrebleu", "translate"):
         from sacrebleu import metrics
-    except ImportError:
-        raise NeedsExtra(name, "sacrebleu", "translate") from None
     return metrics

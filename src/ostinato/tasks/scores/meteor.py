@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...data.lines import read_lines
-from ...errors import BadInput
+from ...errors import BadInput, naming
 from ...files import checked_path
 from ...settings import checked_float, checked_kind
 from .exact import each_with_several
@@ -123,10 +123,8 @@ def read_synonyms(path: str | Path) -> Synonyms:
     for number, words in enumerate(lines, 1):
         if len(words) < 2:
             raise BadInput(f"{path}, line {number} has one word; give words that mean the same")
-    try:
+    with naming(path):
         return synonym_sets(lines)
-    except BadInput as error:
-        raise BadInput(f"{path}: {error}") from None
 
 
 def matches(
@@ -253,11 +251,11 @@ def _choices(
 
 def _places(words: list[str], taken: set[int]) -> dict[str, list[int]]:
     """Where each word stands, without the positions that are taken."""
-    found: dict[str, list[int]] = {}
+    places: dict[str, list[int]] = {}
     for i, word in enumerate(words):
         if i not in taken:
-            found.setdefault(word, []).append(i)
-    return found
+            places.setdefault(word, []).append(i)
+    return places
 
 
 def _chunks(pairs: Pairs) -> int:

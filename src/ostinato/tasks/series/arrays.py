@@ -14,13 +14,14 @@ from ...data.examples import Examples
 from ...data.padding import multiple_above
 from ...data.scaling import POLICIES, Scaler
 from ...data.splits import PARTS, divided_at_random, shares
-from ...errors import BadInput
+from ...errors import BadInput, naming
 from ...settings import setting
 from ..applying import ApplyOptions
-from ..file_task import FileSettings, FileTask, Reading, naming
+from ..file_task import FileSettings, FileTask, Reading
 from ..finite import Finite
+from ..interface import Interface, row_of_numbers
 from ..target_codec import KINDS, TargetCodec, fit_answers, labels_of
-from ..task import AnsweringTask, Artefacts, checked_length, hashed, random
+from ..task import AnsweringTask, Artefacts, Own, checked_length, hashed, random
 from .from_files import arrays_of_file
 from .new_sequences import answers_to_sequences
 from .sequences import scaled_inputs, sequences
@@ -183,12 +184,19 @@ class Arrays(Finite, FileTask, AnsweringTask):
         return parts
 
     def batch(self, index: int, size: int, length: int | None = None) -> Batch:
+        return self.batch_of(slice, index, size, length)[0]
+
+    def batch_of(
+        self, own: Own, index: int, size: int, length: int | None = None
+    ) -> tuple[Batch, int]:
         length, which = self._checked(length), self.parts["train"][self.chosen(index, size)]
         sizes = np.minimum(self.data.lengths[which], length)
         spare = self.data.lengths[which] - sizes
         offsets = random(self.seed, WINDOW, index).integers(0, spare + 1)
         steps = min(length, multiple_above(int(sizes.max()), -(-length // SIZES)))
-        return self._padded(which, steps, offsets, sizes)
+        some = own(len(which))
+        batch = self._padded(which[some], steps, offsets[some], sizes[some])
+        return batch, int(sizes.sum()) if self.varied else steps * len(which)
 
     def together(self, part: str, which: np.ndarray) -> Batch:
         every = self.parts[part]
@@ -215,7 +223,7 @@ class Arrays(Finite, FileTask, AnsweringTask):
         if artefacts["columns"] is not None:
             kept_texts(artefacts["columns"], "columns")
         if not isinstance(artefacts.get("per_step", False), bool):
-            raise ValueError("it does not say whether there is an answer per step")
+            raise BadInput("it does not say whether there is an answer per step")
         if "symbols" in artefacts:
             return kept_whole(artefacts["symbols"], "number of symbols"), answers.outputs
         return Scaler.from_json(artefacts["scaler"]).columns, answers.outputs
@@ -243,6 +251,14 @@ class Arrays(Finite, FileTask, AnsweringTask):
     @classmethod
     def verb(cls, artefacts: Mapping[str, Any]) -> str:
         return "predict" if artefacts["answers"]["classes"] is None else "classify"
+
+    @classmethod
+    def interface(cls, settings: Any, artefacts: Mapping[str, Any]) -> Interface:
+        answers = {"answers": artefacts["answers"]}
+        if "symbols" in artefacts:
+            return Interface("answers", {"symbols": artefacts["symbols"], **answers})
+        row = row_of_numbers(Scaler.from_json(artefacts["scaler"]))
+        return Interface("answers", {"columns": artefacts["columns"], **row, **answers})
 
     @classmethod
     def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:

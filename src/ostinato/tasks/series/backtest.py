@@ -11,7 +11,7 @@ Source: Tashman (2000), Out-of-sample tests of forecasting accuracy.
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 import numpy as np
 
@@ -32,6 +32,28 @@ MAX_FITS = 2000  # of yardsticks, each of which takes about a second
 NOTE = "the network is not trained anew at any origin"
 
 
+class OfOrigin(TypedDict):
+    """The forecasts from one origin, as JSON: for each series its first step and when that was."""
+
+    first: list[int]
+    times: NotRequired[list[str]]
+    series: list[str]
+    metrics: dict[str, float | None]
+
+
+class Backtested(TypedDict):
+    """A backtest as JSON: all metrics by name, overall, of each yardstick and of each origin.
+
+    Series without room for so many origins are `left_out`, and `note` says what was not done.
+    """
+
+    overall: dict[str, float | None]
+    yardsticks: dict[str, dict[str, float | None]]
+    origins: list[OfOrigin]
+    left_out: list[str]
+    note: str
+
+
 @dataclasses.dataclass(frozen=True)
 class Backtest:
     """Forecasts from several origins.
@@ -41,6 +63,7 @@ class Backtest:
         yardsticks: the same of each yardstick, by name.
         origin: `(N,)`, the number of the origin of each forecast, from 0.
         first: `(N,)`, the step of its series that is forecast first.
+        times: `(N,)`, when that step is, in words; `None` if the series has no times.
         left_out: the numbers of series whose test part has no room for so many origins.
     """
 
@@ -48,24 +71,27 @@ class Backtest:
     yardsticks: dict[str, Hindcasts]
     origin: np.ndarray
     first: np.ndarray
+    times: np.ndarray | None
     left_out: list[int]
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> Backtested:
         """All metrics, overall, of the yardsticks and of each origin."""
         return {
             "overall": self.made.metrics(),
             "yardsticks": {name: made.metrics() for name, made in self.yardsticks.items()},
-            "origins": [
-                {
-                    "first": self.first[self.origin == n].tolist(),
-                    "series": [*map(self.made.name, self.made.series[self.origin == n])],
-                    "metrics": self.made.among(self.origin == n).metrics(),
-                }
-                for n in np.unique(self.origin)
-            ],
+            "origins": [self._from(self.origin == n) for n in np.unique(self.origin)],
             "left_out": [*map(self.made.name, self.left_out)],
             "note": NOTE,
         }
+
+    def _from(self, some: np.ndarray) -> OfOrigin:
+        """Those of one origin."""
+        found: OfOrigin = {
+            "first": self.first[some].tolist(),
+            "series": [*map(self.made.name, self.made.series[some])],
+            "metrics": self.made.among(some).metrics(),
+        }
+        return found if self.times is None else {**found, "times": self.times[some].tolist()}
 
 
 def origins_of(task: "Series", count: int) -> dict[int, np.ndarray]:
@@ -145,10 +171,11 @@ def backtest(
     )
     levels = task.quantiles or (None,)
     others = _naive(task, places, levels)
-    fitted = each(_fitted(task, places, names, levels), report, "fitting yardsticks", fits)
     made_by: dict[str, list[np.ndarray]] = {name: [] for name in names}
-    for name, values in fitted:
-        made_by[name].append(values)
+    if names:
+        fitted = _fitted(task, places, names, levels)
+        for name, values in each(fitted, report, "fitting yardsticks", fits):
+            made_by[name].append(values)
     shape = (len(series), len(task.targets), task.horizon, len(levels))
     for name, made in made_by.items():
         others[name] = np.stack(made).reshape(shape).swapaxes(1, 2)
@@ -160,8 +187,16 @@ def backtest(
         },
         np.tile(np.arange(origins), len(places)),
         np.concatenate([*places.values()]),
+        _times(task, places),
         sorted({*range(len(task.series))} - {*places}),
     )
+
+
+def _times(task: "Series", places: dict[int, np.ndarray]) -> np.ndarray | None:
+    """When the first step of each forecast is, in words."""
+    if task.timelines is None:
+        return None
+    return np.array([task.time_of(n, step) for n, first in places.items() for step in first])
 
 
 def _naive(
@@ -177,7 +212,7 @@ def _naive(
         )
         wrong = np.zeros((made.shape[1], 1))
         if task.quantiles is not None:
-            wrong = np.array(task.naive_errors[name]) * np.array(scaler.factor)[:, None]
+            wrong = np.array(task.naive_errors[name], float) * np.array(scaler.factor)[:, None]
         shape = (len(made), task.horizon, len(task.targets), len(levels))
         found[name] = (made[..., None] + wrong).reshape(shape)
     return found

@@ -83,6 +83,20 @@ class Columns:
             place += len(kinds)
         return places
 
+    @property
+    def word_places(self) -> list[tuple[int, int, int]]:
+        """Where words are in what a network reads: the first number, their count, the column."""
+        first, places = self.scaler.columns + len(self.calendar), []
+        later = self._now
+        for n, (name, kinds) in enumerate(self.words.items()):
+            places.append((first, len(kinds), n))
+            if name in self.known:
+                at = later + self._ahead.index(first)
+                steps = range(self.horizon)
+                places += [(at + k * len(self._ahead), len(kinds), n) for k in steps]
+            first += len(kinds)
+        return places
+
     @cached_property
     def foreseen(self) -> np.ndarray:
         """`(columns of the matrix,)`: whether a column is known ahead."""
@@ -183,19 +197,19 @@ class Columns:
         """The columns that a run keeps, with validation."""
         names, scaler = kept_texts(kept["columns"], "columns"), Scaler.from_json(kept["scaler"])
         if len(scaler.shift) != len(names):
-            raise ValueError("its scaling is not of its columns")
+            raise BadInput("its scaling is not of its columns")
         if "roles" not in kept:
             return cls(names, scaler)
         roles = kept_object(kept["roles"], "roles", ROLES)
         lists = {name: _texts(roles[name], name) for name in ("calendar", "known", "static")}
         if not isinstance(roles["words"], dict):
-            raise ValueError("its words are not an object")
+            raise BadInput("its words are not an object")
         words = {
             name: kept_texts(x, f"words of {name!r:.40}") for name, x in roles["words"].items()
         }
         every = [*names, *words]
         if not {*lists["known"], *lists["static"]} <= {*every} or len({*every}) < len(every):
-            raise ValueError("its roles are not of its columns")
+            raise BadInput("its roles are not of its columns")
         horizon = kept_whole(roles["horizon"], "horizon", min=0)
         return cls(names, scaler, words=words, horizon=horizon, **lists)
 

@@ -70,7 +70,7 @@ class Conformal:
             good = isinstance(own, list) and len(own) == 3 and own[1] is None
             good = good and 0 < kept_numbers(own[::2], "levels of intervals", 2)[0] < own[2] < 1
         if not good or not isinstance(rows, list) or len(rows) != horizon:
-            raise ValueError("its calibration is not of its forecasts")
+            raise BadInput("its calibration is not of its forecasts")
         pairs = len(own) // 2
         moved = [kept_numbers(row, "calibration", targets * pairs) for row in rows]
         return cls(tuple(own), np.array(moved, float).reshape(horizon, targets, pairs))

@@ -54,6 +54,46 @@ def closed_loop(
         (12, 1)
     """
     steps = checked_count(steps, "steps of a forecast")
+    return _loops(network, task, [_history(network, task, history)], steps, [future])[0]
+
+
+def drawn_paths(
+    network: Model,
+    task: "Series",
+    history: Any,
+    steps: int,
+    future: np.ndarray | None = None,
+    *,
+    paths: int = 500,
+    seed: int = 0,
+) -> np.ndarray:
+    """Continuations of a series by closed loops that read draws from their own forecasts.
+
+    Their quantiles are intervals past the horizon. On the validation part of the yearly sunspots
+    the error of their median varied a tenth as much over seeds as that of one path, about the same
+    mean. The task must have two quantiles or more; a draw lies between them on straight lines, see
+    `QuantileAnswers.drawn`.
+
+    Returns:
+        `(paths, steps, columns)`; the other arguments are those of `closed_loop`.
+
+    Example:
+        >>> task = Series(np.sin(np.arange(200) / 5), quantiles=(0.1, 0.5, 0.9))
+        >>> network = Network(LSTM(1, 8, key=key), Readout(8, 3, key=key))
+        >>> drawn_paths(network, task, np.sin(np.arange(30) / 5), 12, paths=50).shape
+        (50, 12, 1)
+    """
+    steps, paths = checked_count(steps, "steps of a forecast"), checked_count(paths, "paths")
+    if len(task.levels) < 2:
+        raise BadInput("paths are drawn from quantiles; train with two of them or more")
+    x = _history(network, task, history)
+    shape = steps, paths, task.answers.outputs // len(task.levels)
+    chances = np.random.default_rng(seed).random(shape, np.float32)
+    return np.stack(_loops(network, task, [x], steps, [future], chances))
+
+
+def _history(network: Model, task: "Series", history: Any) -> np.ndarray:
+    """The series `(T, columns)` that a closed loop goes on from, checked."""
     width = task.columns.width
     if problem := no_loop(network, task):
         raise BadInput(problem)
@@ -66,11 +106,21 @@ def closed_loop(
         lambda at: f"step {at[0]}, column {task.names[at[1]]!r} of the history",
         advise=False,
     )
-    return _loops(network, task, series, steps, [future])[0]
+    return series[0]
 
 
-def _loops(network: Model, task: "Series", xs: list, steps: int, futures: list) -> list[np.ndarray]:
-    """The closed loop after each of several series, `(steps, columns)`, all at once."""
+def _loops(
+    network: Model,
+    task: "Series",
+    xs: list,
+    steps: int,
+    futures: list,
+    chances: np.ndarray | None = None,
+) -> list[np.ndarray]:
+    """The closed loop after each of several series, `(steps, columns)`, all at once.
+
+    With `chances`, for which see `continued`, there is one series and a loop for each path.
+    """
     columns, width = task.columns, len(task.names)
     histories, rows = [], []
     for x, future in zip(xs, futures, strict=True):
@@ -81,7 +131,7 @@ def _loops(network: Model, task: "Series", xs: list, steps: int, futures: list) 
         rows.append(columns(ahead[:steps], ahead[steps:]))
     layer, batch = eqx.nn.inference_mode(network).as_layer(), _side_by_side(histories).arrays
     later = jnp.asarray(np.stack(rows, axis=1))
-    made = continued(layer, batch, task.answers, later, places_of(task.targets))
+    made = continued(layer, batch, task.answers, later, places_of(task.targets), chances)
     scaled = np.asarray(made, float)[..., :width]
     units = scaled * np.array(task.scaler.factor) + np.array(task.scaler.shift)
     return [*np.moveaxis(units, 1, 0)]
@@ -115,7 +165,12 @@ def places_of(targets: list[int]) -> jax.Array:
 
 @eqx.filter_jit
 def continued(
-    network: Layer, batch: Batch, answers: Any, rows: jax.Array, places: jax.Array
+    network: Layer,
+    batch: Batch,
+    answers: Any,
+    rows: jax.Array,
+    places: jax.Array,
+    chances: Any = None,
 ) -> jax.Array:
     """The inputs that follow a batch in a closed loop, `(steps, B, inputs)`.
 
@@ -125,19 +180,27 @@ def continued(
         answers: how its outputs are to be read.
         rows: `(steps, B, inputs)`, the inputs after them but for what is forecast.
         places: see `places_of`.
+        chances: `(steps, paths, targets)`, the levels of the quantiles that are read; then there is
+            one sequence, which is read once and goes on along so many paths. By default it is the
+            quantile next to the median.
     """
     outputs, state = outputs_of(network, batch)
     into, which = places
     last = outputs[-1]
     if batch.lengths is not None:
         last = outputs[batch.lengths - 1, jnp.arange(len(batch.lengths))]
+    if chances is not None:
+        paths = chances.shape[1]
+        state, last = jax.tree.map(lambda x: jnp.repeat(x, paths, axis=0), (state, last))
+        rows = jnp.repeat(rows, paths, axis=1)
 
-    def step(carry: Any, row: jax.Array) -> Any:
-        state, outputs = carry
-        x = row.at[..., into].set(answers.centre(outputs)[..., which].astype(row.dtype))
+    def step(carry: Any, at: Any) -> Any:
+        (state, outputs), (row, chance) = carry, at
+        made = answers.centre(outputs) if chance is None else answers.drawn(outputs, chance)
+        x = row.at[..., into].set(made[..., which].astype(row.dtype))
         return network.step(state, network.inputs(x)), x
 
-    return jax.lax.scan(step, (state, last), rows)[1]
+    return jax.lax.scan(step, (state, last), (rows, chances))[1]
 
 
 def forecast_after(network: Model, task: "Series", steps: int | None = None) -> Forecast:
@@ -169,6 +232,7 @@ def forecast_after(network: Model, task: "Series", steps: int | None = None) -> 
     if task.timelines is not None and len(known) == len(stamps):
         line = task.timelines[0]
         times = {"stamps": np.stack(known), "zone": line.zone, "time": line.column}
+        times |= {"years": line.years}
     return Forecast(
         series=task.series_names,
         targets=tuple(task.names[n] for n in task.targets),
@@ -231,5 +295,8 @@ def forecasts_of_each(network: Model, task: "Series", xs: list, futures: list) -
     ]
     with own_precision(network):
         outputs = np.asarray(outputs_on(network, _side_by_side(inputs).arrays))
-    values = [in_units(outputs[: len(x), n], task) for n, x in enumerate(xs)]
+    scaler, levels = task.answers.scaler, task.quantiles or (None,)
+    assert scaler is not None
+    count = len(task.targets)
+    values = [in_units(outputs[: len(x), n], scaler, levels, count) for n, x in enumerate(xs)]
     return values if task.calibration is None else [task.calibration(x) for x in values]

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ...data.times import shown_time
-from ...errors import BadInput, NeedsExtra
-from ..interface import Interface
+from ...errors import needing
+from ..applying import with_notes
+from ..interface import Interface, row_of_numbers
 from .columns import Columns
 from .conformal import Conformal
 from .hindcasts import Levels
@@ -21,7 +22,8 @@ from .quantiles import answers_from_json
 class Forecast:
     """What comes after the last row of one or several series, in the units of the data.
 
-    Printed, it is one table with a row for each series and step, as CSV.
+    Printed, it is one table with a row for each series and step, as CSV (`csv`), below a line for
+    each of the notes, which begins with `#`.
 
     Attributes:
         series: the name of each series, or its number.
@@ -33,7 +35,8 @@ class Forecast:
         zone: the time zone in which times are shown.
         time, sequence: the columns of the table that say when a row is and to which series it
             belongs.
-        notes: what was done to the data, in sentences.
+        notes: what was done to the data, in sentences: gaps, unknown words, series left out.
+        years: whether the column of times has years alone, which are shown without a day.
 
     Example:
         >>> made = Forecast((0,), ("sold",), (0.1, 0.9), np.array([[[[1.0, 4.0]], [[2.0, 5.0]]]]))
@@ -54,6 +57,7 @@ class Forecast:
     time: str = "step"
     sequence: str | None = None
     notes: tuple[str, ...] = ()
+    years: bool = False
 
     @property
     def columns(self) -> list[str]:
@@ -69,7 +73,7 @@ class Forecast:
         """For each series the time of each step in words, or its number from 1."""
         if self.stamps is None:
             return [[*range(1, self.values.shape[1] + 1)]] * len(self.series)
-        return [[shown_time(x, self.zone) for x in stamps] for stamps in self.stamps]
+        return [[shown_time(x, self.zone, self.years) for x in stamps] for stamps in self.stamps]
 
     def rows(self) -> list[dict[str, Any]]:
         """One dictionary for each series and step, with the columns of the table."""
@@ -82,21 +86,27 @@ class Forecast:
         return rows
 
     def to_pandas(self) -> Any:
-        """The table as a pandas `DataFrame`, whose times are those of pandas."""
-        try:
+        """The table as a pandas `DataFrame`, whose times are those of pandas.
+
+        The notes are in its `attrs`.
+        """
+        with needing("a DataFrame", "pandas", "tables"):
             import pandas
-        except ImportError:
-            raise NeedsExtra("a DataFrame", "pandas", "tables") from None
         frame = pandas.DataFrame(self.rows())
         if self.stamps is not None:
             times = pandas.Series(self.stamps.ravel())
             zoned = times if self.zone is None else times.dt.tz_localize("UTC")
             frame[self.time] = zoned if self.zone is None else zoned.dt.tz_convert(self.zone)
+        if self.notes:
+            frame.attrs["notes"] = [*self.notes]
         return frame
 
     def answers(self) -> Iterator[dict[str, Any]]:
         """For each series its part of the table, as JSON; `text` is CSV, with one header in all."""
-        lines = str(self).split("\n")
+        return with_notes(self._answers(), self.notes)
+
+    def _answers(self) -> Iterator[dict[str, Any]]:
+        lines = self.csv.split("\n")
         steps = self.values.shape[1]
         for n, (name, times) in enumerate(zip(self.series, self.times, strict=True)):
             begin = 1 + n * steps
@@ -106,7 +116,6 @@ class Forecast:
                 "forecast": self._wide[n].tolist(),
                 "text": "\n".join(lines[begin if n else 0 : begin + steps]),
                 **({} if self.stamps is None else {"times": times}),
-                **({"notes": [*self.notes]} if self.notes and not n else {}),
             }
 
     @property
@@ -120,6 +129,11 @@ class Forecast:
         return self.values.reshape(*self.values.shape[:2], -1)
 
     def __str__(self) -> str:
+        return "\n".join([*(f"# {note}" for note in self.notes), self.csv])
+
+    @property
+    def csv(self) -> str:
+        """The table as CSV, without the notes."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         rows = self.rows()
@@ -129,26 +143,21 @@ class Forecast:
         return text.getvalue().rstrip()
 
 
-def forecast_interface(artefacts: Mapping[str, Any]) -> Interface:
-    """What the inputs and outputs of a network that forecasts mean; see `interface`."""
+def series_interface(artefacts: Mapping[str, Any]) -> Interface:
+    """What the inputs and outputs of a network that reads a series mean; see `interface`."""
     columns, answers = Columns.from_json(artefacts), answers_from_json(artefacts["answers"])
-    if artefacts["targets"] is None or answers.scaler is None:
-        raise BadInput("this run learns a column from the others; it forecasts nothing")
-    strange = [*columns.words, *columns.calendar, *columns.known]
-    if strange:
-        raise BadInput(
-            f"the run reads {', '.join(strange[:10])}, which are words, dates or values known "
-            "ahead; a program elsewhere reads a row of numbers at each step, and no more"
-        )
-    targets, scaler = artefacts["targets"], columns.scaler
+    about: dict[str, Any] = {
+        "columns": list(columns.names),
+        **row_of_numbers(columns.scaler),
+        "roles": artefacts.get("roles"),
+        "time": artefacts.get("time"),
+    }
+    targets = artefacts["targets"]
+    if targets is None or answers.scaler is None:
+        return Interface("answers", {**about, "answers": artefacts["answers"]})
     horizon = len(answers.scaler.shift) // len(targets)
     levels: Any = list(answers.levels or (None,))
-    about = {
-        "columns": list(columns.names),
-        "shift": list(scaler.shift),
-        "factor": list(scaler.factor),
-        "mean": list(scaler.means),
-        "masked": list(scaler.masked),
+    about |= {
         "targets": list(targets),
         "horizon": horizon,
         "levels": levels,

@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 
 from ...data import Table, read_npy, read_npz, read_table
+from ...data.order import check_order
 from ...data.scaling import check_complete
 from ...data.table import first_twice, missing_cells, written_twice
-from ...data.times import check_order
-from ...errors import BadInput
+from ...data.text_table import suffix_of
+from ...errors import BadInput, naming
 from ...settings import shown
-from ..file_task import Reading, naming
+from ..file_task import Reading
 
-TABLES = (".csv", ".tsv", ".parquet", ".pq")
+CELLS = (".csv", ".tsv")  # which may be compressed with gzip
+TABLES = (*CELLS, ".parquet", ".pq")
 
 
 FORECASTING = (  # settings of the task series that labelled sequences do not have
@@ -45,21 +47,29 @@ def task_name_for(
     suffix = Path(path).suffix.lower()
     if suffix == ".npz":
         return "arrays"
-    if suffix in TABLES:
+    if suffix == ".wav":
+        return "audio"
+    if suffix in TABLES or suffix_of(path) in CELLS:
         forecasts = sequence is None or any(name in asked for name in FORECASTING)
         return "series" if forecasts else "arrays"
     return "series" if suffix == ".npy" else "text"
 
 
-def table_of_file(path: Path, text: list[str]) -> Table:
-    """A `.csv`, `.parquet` or `.npy` file as a table; the columns `text` are kept as text too."""
+def table_of_file(path: Path, text: list[str], all_there: bool = True) -> Table:
+    """A `.csv`, `.parquet` or `.npy` file as a table.
+
+    Args:
+        path: the file.
+        text: the columns that are kept as text too.
+        all_there: whether the file must have all of these.
+    """
     if path.suffix.lower() == ".npz":
         raise BadInput(f"{path} holds labelled sequences: use the task arrays")
     if path.suffix.lower() != ".npy":
         table = read_table(path, tuple(text))
     else:
         table = _of_array(path, read_npy(path), text)
-    for name in text:
+    for name in text if all_there else ():
         table.check(name)
     return table
 

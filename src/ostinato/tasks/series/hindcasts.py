@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...cells import Model
+from ...data.scaling import Scaler
 from ..applying import outputs_through
 from .quantiles import interval_name, sorted_quantiles
 
@@ -170,14 +171,20 @@ def naive_scales(
     return scales
 
 
-def in_units(outputs: np.ndarray, task: "Series") -> np.ndarray:
-    """Outputs `(N, outputs)` as forecasts `(N, horizon, targets, levels)`, quantiles sorted."""
-    scaler = task.answers.scaler
-    assert scaler is not None
-    levels: tuple[Any, ...] = task.quantiles or (None,)
+def in_units(
+    outputs: np.ndarray, scaler: Scaler, levels: tuple[Any, ...], targets: int
+) -> np.ndarray:
+    """Outputs `(N, outputs)` as forecasts `(N, horizon, targets, levels)`, quantiles sorted.
+
+    Args:
+        outputs: those of a network.
+        scaler: of the targets, by step ahead and then by column.
+        levels: of the network.
+        targets: how many columns are forecast.
+    """
     scaled = sorted_quantiles(np.asarray(outputs, float), levels)
     values = scaled * np.array(scaler.factor)[:, None] + np.array(scaler.shift)[:, None]
-    return values.reshape(len(values), task.horizon, len(task.targets), len(levels))
+    return values.reshape(len(values), -1, targets, len(levels))
 
 
 def hindcasts(network: Model, task: "Series", part: str, *, calibrated: bool = True) -> Hindcasts:
@@ -206,7 +213,8 @@ def hindcasts(network: Model, task: "Series", part: str, *, calibrated: bool = T
     came = np.where(stream.there[:, None], came, np.nan)
     came = came.reshape(len(came), task.horizon, len(task.targets))
     series = task.series_of(part)
-    levels, values = task.quantiles or (None,), in_units(outputs, task)
+    levels: Levels = task.quantiles or (None,)
+    values = in_units(outputs, scaler, levels, len(task.targets))
     scales = task.naive_scales[series]
     made = Hindcasts(levels, values, came, series, scales, names=task.series_names)
     if task.calibration is None or not calibrated:

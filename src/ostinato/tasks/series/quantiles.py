@@ -201,6 +201,17 @@ class QuantileAnswers(TargetCodec):
         nearest = min(range(len(self.levels)), key=lambda n: abs(self.levels[n] - 0.5))
         return sorted_quantiles(outputs, self.levels)[..., nearest]
 
+    def drawn(self, outputs: jax.Array, chances: jax.Array) -> jax.Array:
+        """The quantiles of other levels, `chances` `(..., targets)`.
+
+        Between two levels they lie on a straight line, and beyond the last on the same line; of
+        uniform chances they are draws from the forecast distribution.
+        """
+        known, levels = sorted_quantiles(outputs, self.levels), jnp.asarray(self.levels)
+        n = jnp.clip(jnp.searchsorted(levels, chances) - 1, 0, len(self.levels) - 2)
+        low, high = (jnp.take_along_axis(known, (n + k)[..., None], -1)[..., 0] for k in (0, 1))
+        return low + (high - low) * (chances - levels[n]) / (levels[n + 1] - levels[n])
+
     def shown(self, outputs: np.ndarray, at: int) -> dict[str, np.ndarray]:
         quantiles = sorted_quantiles(outputs, self.levels)[:, at]
         return {f"{100 * level:g} %": quantiles[:, n] for n, level in enumerate(self.levels)}
@@ -212,7 +223,7 @@ class QuantileAnswers(TargetCodec):
     def from_json(cls, kept: Any) -> "QuantileAnswers":
         plain = TargetCodec.from_json(kept)
         if plain.scaler is None:
-            raise ValueError("its quantiles are not of numbers")
+            raise BadInput("its quantiles are not of numbers")
         levels = kept_numbers(kept["levels"], "levels")
         return cls(None, plain.scaler, plain.chance, checked_levels(levels))
 

@@ -9,15 +9,15 @@ import jax
 import numpy as np
 
 from ...cells import Model
+from ...data.arrange import DUPLICATES, GAPS
 from ...data.artefact_checks import kept_texts
 from ...data.frames import is_frame
 from ...data.scaling import POLICIES
 from ...data.splits import PARTS, divided, shares
-from ...data.times import DUPLICATES, GAPS
-from ...errors import BadInput
+from ...errors import BadInput, naming
 from ...settings import setting, shown
 from ..applying import ApplyOptions, outputs_on
-from ..file_task import FileSettings, FileTask, Reading, naming
+from ..file_task import FileSettings, FileTask, Reading
 from ..interface import Interface
 from ..target_codec import KINDS
 from ..task import AnsweringTask, Artefacts, checked_part, hashed
@@ -26,11 +26,12 @@ from . import series_data, yardsticks
 from .columns import Columns, fit_columns
 from .conformal import Conformal, calibrated, check_enough
 from .continuing import forecast_after
-from .forecast import Forecast, forecast_interface
+from .forecast import Forecast, series_interface
 from .from_files import in_words, names_in, table_of_file
 from .hindcasts import Levels, hindcasts, naive_scales
+from .known_future import with_future
 from .quantiles import answers_from_json, levels_of
-from .series_table import given_series, text_columns
+from .series_table import given_series, is_table, text_columns
 from .series_targets import fit_forecasts, joined, pairs
 from .series_times import calendar_after, calendar_of, check_time, stamps_after
 from .sparklines import sparklines
@@ -76,7 +77,9 @@ class Series(Streamed, FileTask, AnsweringTask):
     @dataclasses.dataclass(frozen=True)
     class Settings(FileSettings):
         file: str | None = setting(None, "a table: .csv, .parquet, or .npy", of_file=True)
-        target: str | None = setting(None, "columns to predict, a,b (all of them)", of_file=True)
+        target: str | None = setting(
+            None, "columns to predict, a,b (all of them), or a wet sound", of_file=True
+        )
         columns: str | None = setting(None, "columns to read, a,b,c (all of them)", read=names_in)
         ignore: str | None = setting(None, "columns to leave out, a,b,c", read=names_in)
         sequence: str | None = setting(None, "column that says to which series a row belongs")
@@ -87,7 +90,9 @@ class Series(Streamed, FileTask, AnsweringTask):
             None, "columns that are constant within a series, a,b", read=names_in
         )
         words: str | None = setting(
-            None, "columns of words, read as one-hot vectors, a,b", read=names_in
+            None,
+            "columns of words, read as one-hot vectors or with --embedding, a,b",
+            read=names_in,
         )
         time: str | None = setting(None, "column of dates or times (found by itself)")
         gaps: str = setting("keep", "what to do where rows are missing in time", among=GAPS)
@@ -128,7 +133,7 @@ class Series(Streamed, FileTask, AnsweringTask):
                 object.__setattr__(self, name, in_words(getattr(self, name), name))
 
     name = "series"
-    apply_options: ClassVar[tuple[str, ...]] = ("steps",)
+    apply_options: ClassVar[tuple[str, ...]] = ("steps", "future")
 
     def __init__(
         self,
@@ -183,6 +188,9 @@ class Series(Streamed, FileTask, AnsweringTask):
         ahead = self.horizon if self.forecasts else 0
         self.columns = fit_columns(kept, data, train, chosen.scale, ahead, names)
         self.scaler, self.inputs = self.columns.scaler, self.columns.inputs
+        if self.columns.words:
+            places = self.columns.word_places
+            self.model = {"kind": "network", "embedding": None, "words": places}
         whole = [*map(self.columns.matrix, data.xs, days, data.cells)]
         self.series = [x[:end] for x, end in zip(whole, data.ends, strict=True)]
         self.future = [x[end:] for x, end in zip(whole, data.ends, strict=True)]
@@ -322,7 +330,7 @@ class Series(Streamed, FileTask, AnsweringTask):
             raise BadInput(
                 f"the next {steps} values of {', '.join(known[:20])}{of} are needed, because they "
                 f"are known ahead; {self.where} has {len(future)} rows after the last of "
-                f"{', '.join(self.names[n] for n in self.targets[:20])}"
+                f"{', '.join(self.names[n] for n in self.targets[:20])}; give more as future"
             )
         return self.rows_after(number, len(self.series[number]), steps + self.horizon)
 
@@ -347,6 +355,13 @@ class Series(Streamed, FileTask, AnsweringTask):
         if self.timelines is None:
             return None
         return stamps_after(self.timelines[number], begin, count)
+
+    def time_of(self, number: int, step: int) -> str | None:
+        """When a step of a series is, in words; `None` if it has no times."""
+        stamps = self.stamps_from(number, step, 1)
+        if stamps is None or self.timelines is None:
+            return None
+        return self.timelines[number].shown(stamps[0])
 
     def baselines(self) -> dict[str, float]:
         return super().baselines() | self.yardsticks("valid")
@@ -392,10 +407,10 @@ class Series(Streamed, FileTask, AnsweringTask):
         if found["targets"] is not None:
             targets = kept_texts(found["targets"], "targets")
             if not {*targets} <= {*columns.names}:
-                raise ValueError("its targets are not among its columns")
+                raise BadInput("its targets are not among its columns")
             width = answers.width or 0
             if not width or width % len(targets):
-                raise ValueError("its answers are not numbers, one per target and step ahead")
+                raise BadInput("its answers are not numbers, one per target and step ahead")
             if "conformal" in found:
                 sizes = width // len(targets), len(targets)
                 Conformal.from_json(found["conformal"], *sizes, answers.levels or None)
@@ -404,7 +419,7 @@ class Series(Streamed, FileTask, AnsweringTask):
 
     @classmethod
     def interface(cls, settings: Any, artefacts: Mapping[str, Any]) -> Interface:
-        return forecast_interface(artefacts)
+        return series_interface(artefacts)
 
     def fingerprint(self) -> str:
         return hashed([x for stream in self.parts.values() for x in stream])
@@ -444,16 +459,21 @@ class Series(Streamed, FileTask, AnsweringTask):
         given = how.file_or_data("a file: data.csv, .npy or .parquet")
         if how.settings.kind is not None:
             raise BadInput("this run learns a column from the others; it forecasts nothing")
+        kept, notes = dict(how.artefacts), tuple[str, ...]()
         # Not by `on_file` of this class, which refuses series that are too short for a target.
-        on = cls.on_data if how.in_memory else super().on_file
-        return forecast_after(network, on(given, how.settings, dict(how.artefacts)), how.steps)
+        on: Any = cls.on_data if how.in_memory else super().on_file
+        if how.future is not None:
+            given, notes = with_future(given, how.future, how.settings, kept)
+            on = cls.on_data
+        made = forecast_after(network, on(given, how.settings, kept), how.steps)
+        return dataclasses.replace(made, notes=(*made.notes, *notes))
 
     @classmethod
     def on_data(cls, given: Any, settings: Any, artefacts: dict[str, Any]) -> Self:
-        """`on_file` for a frame or arrays in memory."""
+        """`on_file` for a table, a frame or arrays in memory."""
         named = {"targets": artefacts["targets"], "names": artefacts["columns"]}
         whole = dataclasses.replace(settings, split="100/0/0")
-        named = {} if is_frame(given) else named
+        named = {} if is_frame(given) or is_table(given) else named
         task = cls(given, settings=whole, artefacts=artefacts, **named)
         task.hold_out_all()
         return task

@@ -31,6 +31,11 @@ def text_columns(settings: Any, target: Sequence[str]) -> list[str]:
     return [*dict.fromkeys([*labels, *sequence, *(n for x in roles for n in names_in(x))])]
 
 
+def is_table(xs: Any) -> bool:
+    """Whether a series is given as a table that was read already."""
+    return isinstance(xs, Table)
+
+
 def given_series(
     xs: Any,
     ys: Any,
@@ -43,7 +48,7 @@ def given_series(
     target = names_in(settings.target)
     if is_frame(xs):
         xs = table_of_frame(xs, tuple(text_columns(settings, target)))
-    if isinstance(xs, Table):
+    if is_table(xs):
         if ys is not None or names is not None:
             raise BadInput("a table has its own names and targets; leave out ys and names")
         return data_of_table(xs, settings, target, kept)
@@ -94,7 +99,7 @@ def data_of_table(
     times = time_columns(table, settings, rows.timeline)
     roles = _roles(table, settings, target, kept, times)
     values = table.matrix([*roles.numbers], names_in(settings.ignore), roles.words)
-    cells = _cells(table, roles.words)
+    cells = words_in(table, roles.words)
     ends = ends_of(each(values, groups), roles)
     columns = dict(zip([*roles.numbers, *roles.words], [*values.T, *cells.T], strict=True))
     _check_values(table, columns, roles.known, groups, ends, settings.missing, rows.put_in)
@@ -149,9 +154,9 @@ def _where(table: Table, group: np.ndarray, row: int) -> str:
     return table.where(group[row])
 
 
-def _without_short(data: SeriesData, table: Table, least: int) -> SeriesData:
+def _without_short(data: SeriesData, table: Table, min: int) -> SeriesData:
     """The series that have some steps up to their last target, and a note about the others."""
-    there = [n for n, end in enumerate(data.ends) if end >= least]
+    there = [n for n, end in enumerate(data.ends) if end >= min]
     if len(there) == len(data.ends):
         return data
     targets = ", ".join(map(str, data.roles.targets or data.roles.numbers))
@@ -159,9 +164,9 @@ def _without_short(data: SeriesData, table: Table, least: int) -> SeriesData:
         raise BadInput(f"{table.path}: no row has a value of {targets}")
     if not there:
         return data  # which is refused where it is divided
-    short = ", ".join(shown(data.ids[n]) for n, end in enumerate(data.ends) if end < least)
-    note = f"left out are series with fewer than {least} rows of {targets:.200}: {short:.200}"
-    if least == 1:
+    short = ", ".join(shown(data.ids[n]) for n, end in enumerate(data.ends) if end < min)
+    note = f"left out are series with fewer than {min} rows of {targets:.200}: {short:.200}"
+    if min == 1:
         note = f"left out are series without a value of {targets:.200}: {short:.200}"
     some: dict[str, Any] = {
         name: [getattr(data, name)[n] for n in there] for name in ("xs", "cells", "ids", "ends")
@@ -172,7 +177,7 @@ def _without_short(data: SeriesData, table: Table, least: int) -> SeriesData:
     return replace(data, **some)
 
 
-def _cells(table: Table, words: Sequence[str]) -> np.ndarray:
+def words_in(table: Table, words: Sequence[str]) -> np.ndarray:
     """Columns of words as text `(rows, columns)`; empty where one is missing.
 
     Numbers are written alike wherever they are from: 1, 1.0 and 01 are the same word.

@@ -6,11 +6,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...data import Table
+from ...data.arrange import arrange
 from ...data.artefact_checks import kept_object
 from ...data.calendar import calendar_features
 from ...data.frequency import Frequency
-from ...data.times import Timeline, arrange, check_order, timeline_of
+from ...data.order import check_order
+from ...data.table import is_time
+from ...data.times import Timeline, timeline_of
 from ...errors import BadInput
+from ...settings import shown
 from .from_files import names_in
 
 TIME = ("column", "parts", "zone", "frequency", "form")  # what a run keeps of its times
@@ -76,7 +80,13 @@ def rows_in_order(
                 f"{table.path} has no column of dates, which {name} needs; name it with time"
             )
     check_order(table, groups, without)
-    return plain
+    numbers = [name for name in table.names if name in table.numbers and name not in without]
+    notes = [
+        f"{shown(name)} is read as a number like any other; if it says when a row was, give "
+        f"{table.option('time', name)}"
+        for name in filter(is_time, numbers)
+    ]
+    return plain._replace(notes=(*notes[:1],))
 
 
 def time_columns(table: Table, settings: Any, timeline: Timeline | None) -> list[str]:
@@ -123,11 +133,11 @@ def calendar_after(timeline: Timeline, end: int, count: int) -> np.ndarray:
 
 
 def check_time(kept: Any) -> None:
-    """Raise `ValueError` for what a run keeps of its times that is not what it should be."""
+    """Raise `BadInput` for what a run keeps of its times that is not what it should be."""
     kept_object(kept, "time", TIME)
     parts = kept["parts"]
     texts = [kept["column"], kept["form"], *(parts if isinstance(parts, list) else [None])]
     if not all(isinstance(x, str) for x in [*texts, kept["zone"] or ""]):
-        raise ValueError("its time is not that of a column")
+        raise BadInput("its time is not that of a column")
     if kept["frequency"] is not None:
         Frequency.from_json(kept_object(kept["frequency"], "frequency", ("unit", "count", "day")))

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import BadInput, NeedsExtra
+from ...errors import BadInput, needing
 
 NAMES = ("ets", "theta")
 LONGEST = 1000  # steps that are fitted, the latest ones: the time to fit grows with them
@@ -56,11 +56,9 @@ def statistical(
         season: steps of a season, or `None`; one that comes less than twice is left out.
         levels: of the quantiles; `None` is the mean.
     """
-    try:
+    with needing("a yardstick by ets or theta", "statsmodels", "stats"):
         import pandas  # statsmodels, which needs it, predicts from its series alone
         import statsmodels.api  # noqa: F401
-    except ImportError:
-        raise NeedsExtra("a yardstick by ets or theta", "statsmodels", "stats") from None
     known = np.asarray(known, float)[-LONGEST:]
     if len(known) < SHORTEST:
         raise BadInput(f"{name} needs at least {SHORTEST} known steps, got {len(known)}")

@@ -18,6 +18,7 @@ import numpy as np
 from ...data import Batch
 from ...data.artefact_checks import kept_numbers
 from ...data.scaling import Scaler
+from ...errors import BadInput
 from ..metrics import Metric, counted, values_of
 from ..target_codec import TargetCodec
 from ..windows import Stream
@@ -109,14 +110,14 @@ def errors(made: Forecasts, stream: Stream, levels: tuple[float, ...]) -> dict[s
 
 
 def check_errors(kept: Any, answers: TargetCodec) -> None:
-    """Raise `ValueError` for what a run folder holds that is not what `errors` returned."""
+    """Raise `BadInput` for what a run folder holds that is not what `errors` returned."""
     if not isinstance(kept, dict):
-        raise ValueError("its errors of naive forecasts are not an object")
+        raise BadInput("its errors of naive forecasts are not an object")
     for rows in kept.values():
         if answers.scaler is None or not answers.levels:
-            raise ValueError("it has errors of naive forecasts, but no quantiles")
+            raise BadInput("it has errors of naive forecasts, but no quantiles")
         if not isinstance(rows, list) or len(rows) != len(answers.scaler.shift):
-            raise ValueError("its errors of naive forecasts are not one row per target")
+            raise BadInput("its errors of naive forecasts are not one row per target")
         for row in rows:
             kept_numbers(row, "errors of naive forecasts", len(answers.levels))
 
@@ -138,7 +139,7 @@ def scores(
     values = {}
     for name, outputs in made.items():
         if name in wrong:
-            outputs = (outputs[..., None] + np.array(wrong[name])).reshape(len(outputs), -1)
+            outputs = (outputs[..., None] + np.array(wrong[name], float)).reshape(len(outputs), -1)
         (value,) = values_of((metric,), [counted((metric,), outputs[:, None], batch)])
         if value is not None:
             values[name] = value

@@ -14,7 +14,7 @@ from ...cells import Model
 from ...data import Batch
 from ...data.artefact_checks import kept_whole
 from ...data.npz import read_npy
-from ...errors import BadInput
+from ...errors import BadInput, naming
 from ...settings import setting
 from ...through_time import unroll
 from ..file_task import FileSettings
@@ -228,11 +228,8 @@ def checked_patterns(patterns: Any) -> np.ndarray:
 
 
 def _read(path: str | Path) -> np.ndarray:
-    array = read_npy(path)
-    try:
-        return checked_patterns(array)
-    except BadInput as error:
-        raise BadInput(f"{path}: {error}") from None
+    with naming(path):
+        return checked_patterns(read_npy(path))
 
 
 def _letters(count: int) -> np.ndarray:

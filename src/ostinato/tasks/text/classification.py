@@ -16,10 +16,11 @@ from ...data.splits import shares
 from ...data.text_table import counted as number_of
 from ...data.vocabulary import checked_texts
 from ...data.words import Words
-from ...errors import BadInput
+from ...errors import BadInput, naming
 from ...settings import setting
-from ..applying import ApplyOptions
-from ..file_task import FileTask, Reading, naming
+from ..applying import ApplyOptions, with_notes
+from ..file_task import FileTask, Reading
+from ..interface import Interface
 from ..metrics import counted, values_of
 from ..series.arrays import Arrays
 from ..series.sequences import sequences
@@ -178,7 +179,7 @@ class Classify(Arrays):
 
     def baselines(self) -> dict[str, float]:
         """Chance, and naive Bayes with add-one smoothing."""
-        found, valid = {"chance": self.chance}, self.parts["valid"]
+        baselines, valid = {"chance": self.chance}, self.parts["valid"]
         if len(valid):
             if self.answers.kind == "multilabel":
                 marks = self.data.targets > 0
@@ -191,8 +192,8 @@ class Classify(Arrays):
             metrics = (self.metric,)
             (value,) = values_of(metrics, [counted(metrics, np.array(outputs)[None], batch)])
             if value is not None:
-                found["naive Bayes"] = value
-        return found
+                baselines["naive Bayes"] = value
+        return baselines
 
     def _bayes(self, marks: np.ndarray) -> Callable[[int], np.ndarray]:
         """The log likelihood `(outputs,)` of a text, by its number, given each mark.
@@ -238,6 +239,12 @@ class Classify(Arrays):
         return LabelledPassage(LabelCode.from_json(how.artefacts), texts)
 
     @classmethod
+    def interface(cls, settings: Any, artefacts: Mapping[str, Any]) -> Interface:
+        return Interface(
+            "answers", {name: artefacts[name] for name in ("words", "level", "length", "answers")}
+        )
+
+    @classmethod
     def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
         """The label of each line, as `label<TAB>text`; several are joined by commas.
 
@@ -246,13 +253,7 @@ class Classify(Arrays):
         code = LabelCode.from_json(how.artefacts)
         how = how.of_column(how.settings.text, how.settings.encoding)
         every = code.apply(network, how.lines(), how.report, how.line_count)
-        for text, outputs in every:
-            (answer,) = code.answers.told(outputs[None], how.n_best)
-            yield {
-                "source": text,
-                **answer,
-                "text": f"{answer['text']}\t{' '.join(text.splitlines())}",
-            }
+        return with_notes((_answer(code, *one, how.n_best) for one in every), how.notes)
 
     def artefacts(self) -> dict[str, Any]:
         return {
@@ -288,3 +289,10 @@ class Classify(Arrays):
                 f"{count:,} of {number_of(len(held_out), 'held-out text')} are in the training "
                 "part too, word for word"
             )
+
+
+def _answer(code: LabelCode, text: str, outputs: np.ndarray, n_best: int) -> dict[str, Any]:
+    """The label of a text, from the outputs of a network."""
+    (answer,) = code.answers.told(outputs[None], n_best)
+    shown = f"{answer['text']}\t{' '.join(text.splitlines())}"
+    return {"source": text, **answer, "text": shown}

@@ -149,7 +149,7 @@ class LabelCode:
         words, answers = Words.from_json(found["words"]), TargetCodec.from_json(found["answers"])
         level, cut = found["level"], found["length"]
         if level not in ("words", "characters") or answers.classes is None:
-            raise ValueError("its texts are not of words or characters, or have no classes")
+            raise BadInput("its texts are not of words or characters, or have no classes")
         if cut is not None:
             kept_whole(cut, "length")
         return cls(level, cut, words, answers)

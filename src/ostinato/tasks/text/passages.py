@@ -1,4 +1,7 @@
-"""A passage of text that a trained network reads, piece by piece, to be looked at from inside."""
+"""A passage of text that a trained network reads, piece by piece, to be looked at from inside.
+
+Of a pair, the pieces are those of the target, which the decoder writes.
+"""
 
 import abc
 from collections.abc import Callable, Iterator, Sequence
@@ -7,8 +10,11 @@ from typing import Any
 import numpy as np
 
 from ...data import Batch, Vocabulary
+from ...data.padding import columns, multiple_above
+from ...data.tokens import END, Tokens
 from ...decoding.text import as_text
 from ...errors import BadInput
+from ..framing import Written
 from .labelled import LabelCode
 from .parallel_reading import side_by_side
 from .tagged import TOGETHER, TagCode
@@ -17,6 +23,7 @@ CHUNK = 500  # steps that are read at a time before a window
 UNKNOWN = -1
 
 Run = Callable[[Batch, Any], tuple[Any, Any]]
+ROUND = 16  # steps by which padded sequences grow, so that there are few compilations
 
 
 class Passage(abc.ABC):
@@ -288,3 +295,58 @@ class LabelledPassage(SeparatePassage):
     def batch(self, start: int, stop: int) -> Batch:
         batch = self.code.batch(self.texts[start:stop])
         return batch._replace(targets=np.zeros(batch.inputs.shape, np.int32))
+
+
+class PairPassage(SeparatePassage):
+    """Sources, each before its target, of which a decoder predicts the next symbol.
+
+    The first piece of a pair is the whole source, which the encoder reads; then come the symbols of
+    the target and its end, a newline. States are those of the decoder after it has read a piece; it
+    does not read the end.
+
+    Example:
+        >>> from ostinato.tasks import Pairs
+        >>> task = Pairs.of_texts(["one two", "two"] * 20, ["eins zwei", "zwei"] * 20)
+        >>> task.passage("test").pieces[:4]
+        ['one two → ', 'eins ', 'zwei ', '\\n']
+    """
+
+    ahead = 1
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        sources: Sequence[np.ndarray],
+        targets: Sequence[np.ndarray],
+        tokens: Tokens,
+    ):
+        """
+        Args:
+            texts: the sources, to be shown.
+            sources: their symbols, with ends.
+            targets: symbols with ends.
+            tokens: those of the targets.
+        """
+        self.texts, self.sources, self.written, self.tokens = texts, sources, targets, tokens
+        self.names = tokens.pieces(range(len(tokens)))
+        self.unit = "symbol" if tokens.level == "subwords" else tokens.level.removesuffix("s")
+        joint = " " if tokens.level == "words" else ""
+        self.pieces = [
+            piece
+            for text, symbols in zip(texts, targets, strict=True)
+            for piece in (
+                f"{text} → ",
+                *("\n" if n == END else f"{self.names[n]}{joint}" for n in symbols),
+            )
+        ]
+        self.targets = np.concatenate([np.append(UNKNOWN, symbols) for symbols in targets])
+        self.ends = np.cumsum([len(symbols) + 1 for symbols in targets])
+
+    def only(self, count: int) -> "PairPassage":
+        some = slice(count)
+        return PairPassage(self.texts[some], self.sources[some], self.written[some], self.tokens)
+
+    def batch(self, start: int, stop: int) -> Batch:
+        sources, targets = self.sources[start:stop], self.written[start:stop]
+        read, steps = (multiple_above(max(map(len, x)), ROUND) for x in (sources, targets))
+        return Written.batch(*columns(sources, read), targets, steps)

@@ -76,9 +76,9 @@ class TagCode:
             words, letters = Words.from_json(kept["words"]), Words.from_json(kept["letters"])
             column = kept["column"]
             if column not in COLUMNS:
-                raise ValueError("its column is not one of CoNLL-U")
+                raise BadInput("its column is not one of CoNLL-U")
             if (form := kept.get("form", FORMS[0])) not in FORMS:
-                raise ValueError("its sentences are in no known form")
+                raise BadInput("its sentences are in no known form")
             return cls(words, letters, kept_texts(kept["tags"], "tags"), column, form)
         except (KeyError, TypeError, ValueError):
             raise BadInput("this is not a run of the task tag: it has no words and tags") from None

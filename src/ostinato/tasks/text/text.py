@@ -19,10 +19,10 @@ from ...data.text_table import JSON, suffix_of
 from ...decoding import sample
 from ...decoding.sampling import NotFinite
 from ...decoding.text import opening
-from ...errors import BadInput
+from ...errors import BadInput, naming
 from ...settings import checked_kind, setting
 from ..applying import ApplyOptions
-from ..file_task import FileTask, Reading, naming
+from ..file_task import FileTask, Reading
 from ..framing import PerStep
 from ..generated import Length
 from ..interface import Interface
@@ -34,6 +34,8 @@ from .ngrams import ngram_bits, unigram_bits
 from .passages import TextPassage
 
 PREVIEW = 200  # symbols
+NAMED = 10  # characters of a note
+TOGETHER = 1 << 24  # symbols that are looked at at once
 LEVELS = ("characters", "bytes")
 
 
@@ -121,7 +123,9 @@ class Text(Streamed, FileTask, TextTask):
     def of(cls, text: str, **options: Any) -> "Text":
         """The task of a text in memory, with options of the constructor."""
         vocabulary = Vocabulary.of_text(checked_kind("text", text, str, "a text"))
-        return cls(vocabulary.encode(text), vocabulary, **options)
+        task = cls(vocabulary.encode(text), vocabulary, **options)
+        task.notes = task._held_out_only()
+        return task
 
     @classmethod
     def read(cls, given: Reading) -> "Text":
@@ -139,7 +143,9 @@ class Text(Streamed, FileTask, TextTask):
             if kept is not None and len(symbols) < 2:
                 raise BadInput(f"{file} has fewer than 2 symbols; there is nothing to predict")
             task = cls(symbols, known, source=file, **options)
-        task.notes = notes_on(file, known)
+        if kept is None:
+            task.notes += task._held_out_only()
+        task.notes += notes_on(file, known)
         if suffix_of(file) in JSON:
             columns = "--text and --label, or --source and --target, name columns to learn from"
             task.notes += (f"{file} is read as one text; {columns}",)
@@ -158,6 +164,21 @@ class Text(Streamed, FileTask, TextTask):
             "a run on a text has no answers to give: `ostinato sample` writes more text, `ostinato "
             "evaluate` measures another file, and `ostinato inside` shows what the network expects"
         )
+
+    def _held_out_only(self) -> tuple[str, ...]:
+        """A sentence on the characters that the training part has not, if there are any."""
+        there = np.zeros(len(self.vocabulary), bool)
+        train = self.parts["train"]
+        for begin in range(0, len(train), TOGETHER):
+            there[train[begin : begin + TOGETHER]] = True
+        few = np.flatnonzero(~there)
+        if not len(few) or self.vocabulary.level == "bytes":  # all bytes are known in any case
+            return ()
+        named = ", ".join(repr(self.vocabulary.decode([n])) for n in few[:NAMED])
+        more = ", …" if len(few) > NAMED else ""
+        some = "1 character occurs" if len(few) == 1 else f"{len(few):,} characters occur"
+        whole = "the vocabulary is that of the whole text"
+        return (f"{some} only in held-out parts: {named}{more}; {whole}",)
 
     def stream_of(self, part: str) -> Stream:
         return self._training if part == "train" else next_symbols(self.parts[part])

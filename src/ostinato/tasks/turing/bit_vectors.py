@@ -141,13 +141,13 @@ def scores_on(
     batches: dict[str, Batch], metrics: tuple[Metric, ...], network: Model
 ) -> dict[str, float | None]:
     """The metrics of a network, with noise off, on some batches by name."""
-    found: dict[str, float | None] = {}
+    scores: dict[str, float | None] = {}
     for name, batch in batches.items():
         with own_precision(network):
             outputs = outputs_on(network, batch.arrays)
         values = values_of(metrics, [counted(metrics, outputs, batch)])
-        found |= {f"{m.name}, {name}": value for m, value in zip(metrics, values, strict=True)}
-    return found
+        scores |= {f"{m.name}, {name}": value for m, value in zip(metrics, values, strict=True)}
+    return scores
 
 
 def sequences(

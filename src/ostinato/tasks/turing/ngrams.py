@@ -91,8 +91,8 @@ class NTMNgrams(Synthetic):
     def yardsticks(self, part: str) -> dict[str, float]:
         total, count = 0.0, 0
         for batch in self.held_out(part, 1000):
-            found, targets = bayes_optimal(batch.targets[..., 0], self.order), batch.targets[..., 0]
-            right = np.where(targets > 0.5, found, 1 - found)
+            best, targets = bayes_optimal(batch.targets[..., 0], self.order), batch.targets[..., 0]
+            right = np.where(targets > 0.5, best, 1 - best)
             total -= float(np.sum(np.log2(right) * batch.weights))
             count += batch.sequences
         return {"Bayes-optimal": total / count}
@@ -117,11 +117,11 @@ def bayes_optimal(bits: np.ndarray, order: int) -> np.ndarray:
     bits = np.asarray(bits).astype(int)
     length, size = bits.shape
     counts, every = np.full((size, 2 ** (order - 1), 2), 0.5), np.arange(size)
-    found, context = np.full((length, size), 0.5), np.zeros(size, int)
+    share, context = np.full((length, size), 0.5), np.zeros(size, int)
     for t in range(length):
         if t >= order - 1:
             seen = counts[every, context]
-            found[t] = seen[:, 1] / seen.sum(axis=1)
+            share[t] = seen[:, 1] / seen.sum(axis=1)
             counts[every, context, bits[t]] += 1
         context = (2 * context + bits[t]) % 2 ** (order - 1)
-    return found
+    return share

@@ -8,7 +8,8 @@ import numpy as np
 from ...data.generated.moving import draw_scenes
 from ...data.pictures import checked_captioned_clips, read_captioned_clips, read_clips
 from ...settings import setting
-from ..pairs.captions import Captions, Part, moved
+from ..pairs.captions import Captions, Part
+from ..pictures import moved
 
 
 class VideoCaptions(Captions):

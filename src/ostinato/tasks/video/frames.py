@@ -1,8 +1,9 @@
 """Read a film, then draw it again, draw what comes next, or both."""
 
 import dataclasses
+import io
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -21,23 +22,15 @@ from ...weights import own_precision
 from ...wiring.encoder_decoder import Pair
 from ...wiring.video import LEARNED
 from ..applying import ApplyOptions, outputs_on
-from ..downloaded.mnist import digits_by_part
+from ..downloaded import digits_by_part
 from ..file_task import FileSettings, FileTask, Reading
 from ..finite import Finite
 from ..framing import PerStep
 from ..losses import BinaryCrossEntropy
 from ..metrics import FrameError, NatsPerStep, OfSteps
 from ..pairs.captions import check_size
-from ..task import (
-    AnsweringTask,
-    Artefacts,
-    Picture,
-    checked_length,
-    checked_seed,
-    hashed,
-    random,
-)
-from .strip import frames_in_text, strip
+from ..pictures import Picture, frames_in_text, strip
+from ..task import AnsweringTask, Artefacts, Own, checked_length, checked_seed, hashed, random
 
 LOSS = BinaryCrossEntropy()
 HELD_OUT = {"valid": 200, "test": 1000}  # drawn clips
@@ -97,6 +90,7 @@ class Video(Finite, FileTask, AnsweringTask):
 
     name = "video"
     apply_options = ("steps", "pictures", "save")
+    save_as = ".npy"
     unit, plural = "clips", True
     drawn_settings = ("shows", "things", "pixels", "clips")
     pictured = "What the network draws"
@@ -186,8 +180,15 @@ class Video(Finite, FileTask, AnsweringTask):
     # Batches
 
     def batch(self, index: int, size: int, length: int | None = None) -> Batch:
+        return self.batch_of(slice, index, size, length)[0]
+
+    def batch_of(
+        self, own: Own, index: int, size: int, length: int | None = None
+    ) -> tuple[Batch, int]:
         checked_length(self, length, self.length, self.length, ": the frames that are drawn")
-        return self.together("train", self.chosen(index, size))
+        which = self.chosen(index, size)
+        batch = self.together("train", which[own(len(which))])
+        return batch, batch.steps * len(which)
 
     def together(self, part: str, which: np.ndarray) -> Batch:
         clips, frames = np.moveaxis(self.parts[part][which], 0, 1), self.settings.frames
@@ -258,6 +259,12 @@ class Video(Finite, FileTask, AnsweringTask):
             (read[:, n], true[-self.ahead :, n], drawn[-self.ahead :, n])
             for n in range(batch.sequences)
         ]
+
+    @classmethod
+    def saved(cls, answers: Iterable[dict[str, Any]]) -> tuple[bytes, str]:
+        drawn, array = [np.array(answer["frames"], np.uint8) for answer in answers], io.BytesIO()
+        np.save(array, np.stack(drawn))
+        return array.getvalue(), f"{len(drawn)} clips of {len(drawn[0])} frames"
 
     @classmethod
     def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:

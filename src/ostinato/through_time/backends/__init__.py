@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from .backend import Backend as Backend
 from .backend import Offer as Offer
+from .backend import PlainScan
 from .backend import Scan as Scan
 from .backend import Unfit as Unfit
 from .persistent import Persistent
-from .scan import PlainScan
 
 SCAN = PlainScan()
 # In the order in which they are tried where the user names none.

@@ -11,7 +11,7 @@ from typing import Any
 import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 
-from ...tracing import CALLS, evaluate, inline, read
+from ...step import CALLS, evaluate, inline, read
 
 # Nothing is differentiated any more, so that what has a derivative of its own is opened too.
 OPENED = (*CALLS, "custom_jvp_call", "custom_vjp_call", "paired")
@@ -104,16 +104,16 @@ def _opened(closed: ClosedJaxpr) -> Jaxpr:
     def run(*args):
         return inline(closed.jaxpr, args[:count], args[count:], OPENED)
 
-    found = jax.make_jaxpr(run)(*shapes, *closed.in_avals)
-    while any(e.primitive.name in OPENED for e in found.eqns):
+    traced = jax.make_jaxpr(run)(*shapes, *closed.in_avals)
+    while any(e.primitive.name in OPENED for e in traced.eqns):
 
-        def again(*args, found=found):
-            return inline(found.jaxpr, found.consts, args, OPENED)
+        def again(*args, traced=traced):
+            return inline(traced.jaxpr, traced.consts, args, OPENED)
 
-        found = jax.make_jaxpr(again)(*found.in_avals)
-    if found.consts:
+        traced = jax.make_jaxpr(again)(*traced.in_avals)
+    if traced.consts:
         raise ValueError("the step of a scan must not hold arrays of its own")
-    return found.jaxpr
+    return traced.jaxpr
 
 
 def _once(jaxpr: Jaxpr) -> Jaxpr:

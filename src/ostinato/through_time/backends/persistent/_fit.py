@@ -1,10 +1,14 @@
 """Chooses the sizes of a kernel: how many programs and rows, or why a step does not fit."""
 
+import contextlib
 import dataclasses
-from typing import Any
+from collections.abc import Iterator
+from contextvars import ContextVar
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.sharding import AbstractDevice, AbstractMesh, use_abstract_mesh
 
 from ..backend import Unfit
 from ._body import Body, aval_of
@@ -115,9 +119,44 @@ def pays(sizes: Fit, layout: Layout) -> bool:
     return sizes.programs == 1 or layout.batch <= sizes.batch
 
 
+class Chip(NamedTuple):
+    """What the choice of a kernel depends on.
+
+    Attributes:
+        name: of the device.
+        multiprocessors: their number; 0 for what is no GPU.
+        measured: whether `pays` was measured on its generation.
+    """
+
+    name: str
+    multiprocessors: int
+    measured: bool
+
+
+_planned: ContextVar[Chip | None] = ContextVar("planned", default=None)
+
+
+@contextlib.contextmanager
+def as_on(chip: Chip) -> Iterator[None]:
+    """A context in which programs are traced as they would be for another device.
+
+    What JAX has traced for the one that is here is not used for it, nor the other way round.
+    """
+    before = _planned.set(chip)
+    platform = "gpu" if chip.multiprocessors else "cpu"
+    device = AbstractDevice(chip.name, chip.multiprocessors, platform)
+    try:
+        with use_abstract_mesh(AbstractMesh((), (), abstract_device=device)):
+            yield
+    finally:
+        _planned.reset(before)
+
+
 def multiprocessors() -> int:
     """The number of multiprocessors of the device in use; 0 without a GPU."""
-    device = jax.devices()[0]
+    if (chip := _planned.get()) is not None:
+        return chip.multiprocessors
+    device = jax.local_devices()[0]
     if device.platform != "gpu":
         return 0
     return int(getattr(device, "core_count", 0))
@@ -125,13 +164,12 @@ def multiprocessors() -> int:
 
 def shared_memory() -> int:
     """Bytes of shared memory per program on the device in use."""
-    return int(getattr(jax.devices()[0], "shared_memory_per_block_optin", SHARED_MEMORY))
+    return int(getattr(jax.local_devices()[0], "shared_memory_per_block_optin", SHARED_MEMORY))
 
 
 def measured_gpu() -> bool:
-    """Whether there is a single GPU, of the generation on which `pays` was measured.
-
-    With several GPUs, arrays may be sharded, which only the scan supports.
-    """
-    generation = getattr(jax.devices()[0], "compute_capability", None)
-    return multiprocessors() > 0 and generation == "9.0" and jax.device_count() == 1
+    """Whether the GPU is of the generation on which `pays` was measured."""
+    if (chip := _planned.get()) is not None:
+        return chip.measured
+    generation = getattr(jax.local_devices()[0], "compute_capability", None)
+    return multiprocessors() > 0 and generation == "9.0"

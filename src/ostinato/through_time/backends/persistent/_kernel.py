@@ -22,11 +22,10 @@ from jax.experimental.pallas import triton as plgpu
 
 from ._body import aval_of
 from ._meeting import LONGEST, empty, handed, signed, take_sums, take_values
-from ._memory import Share, result, shaped
+from ._memory import Share, result, shaped, stored_weight
 from ._plan import Plan
 from ._program import NEUTRAL, SUMS, Program
 from ._tiles import SMALLEST, Tile, chunks, in_full, power_of_two, turned
-from ._weights import stored_weight
 
 AT_ONCE = 32  # partial sums of a product that are read together
 
@@ -101,11 +100,11 @@ def run_kernel(
         compiler_params=None if interpret else plgpu.CompilerParams(num_warps=warps, num_stages=1),
         name="persistent",
     )
-    found = iter(call(*operands, *shared))
+    outputs = iter(call(*operands, *shared))
     batch = plan.layout.batch
-    out = [next(found).reshape(steps, batch, *aval_of(v).shape[1:]) for v in ys]
-    final = [next(found).reshape(batch, *aval_of(v).shape[1:]) for v in body.carry]
-    failed = list(found)[-1] if flags else None
+    out = [next(outputs).reshape(steps, batch, *aval_of(v).shape[1:]) for v in ys]
+    final = [next(outputs).reshape(batch, *aval_of(v).shape[1:]) for v in body.carry]
+    failed = list(outputs)[-1] if flags else None
     return final, out, None if failed is None else jnp.all(failed == 0)
 
 
@@ -118,19 +117,19 @@ def _places(plan: Plan, steps: int) -> dict[Any, jax.Array]:
     if plan.alone:
         return {}
     rows = plan.groups * plan.rows
-    found: dict[Any, jax.Array] = {}
+    arrays: dict[Any, jax.Array] = {}
     for stage in plan.stages:
         for var in stage.gathered:
             shape = steps + 1, rows, plan.stored(var)
-            found[var] = empty(shape, aval_of(var).dtype)
+            arrays[var] = empty(shape, aval_of(var).dtype)
         for equation in stage.totals:
             shape = 2, power_of_two(max(SMALLEST, plan.programs)), rows
-            found[id(equation)] = jnp.zeros(shape, jnp.int32)
+            arrays[id(equation)] = jnp.zeros(shape, jnp.int32)
         for equation in stage.scattered:
             out: Any = equation.outvars[0]
             parts = 2, plan.summands(equation), rows, plan.stored(out)
-            found[id(equation)] = jnp.zeros(parts, jnp.int32)
-    return found
+            arrays[id(equation)] = jnp.zeros(parts, jnp.int32)
+    return arrays
 
 
 def _is_read(var: Any, plan: Plan) -> bool:
@@ -203,7 +202,7 @@ class _Kernel:
 
     def _weights(self, refs: dict) -> dict:
         """All tiles of all weights, loaded once; transposed ones have their columns first."""
-        found = {}
+        weights = {}
         for equation in self.plan.products:
             for tile in itertools.chain(*self.plan.tiles(equation)):
                 row, column = tile.at(self.number)
@@ -212,8 +211,8 @@ class _Kernel:
                 places = [(i,) for i in range(3)] if in_full(equation) else [()]
                 parts = [ref[(*place, rows, columns)] for place in places]
                 parts = [x.T for x in parts] if turned(equation, tile) else parts
-                found[id(equation), tile] = parts if in_full(equation) else parts[0]
-        return found
+                weights[id(equation), tile] = parts if in_full(equation) else parts[0]
+        return weights
 
     def _hand_out(self, program: Program, stage, env: dict, exchanged: dict, t) -> None:
         """Publish what the other programs need at the end of a stage."""
@@ -262,10 +261,10 @@ class _Kernel:
                 if new:
                     places = [pl.ds(tile.at(self.number)[0], tile.rows) for tile in new]
                     refs = [self.place[var].at[t, self.lines, place] for place in places]
-                    found, self.failed = take_values(
+                    values, self.failed = take_values(
                         refs, var.aval.dtype, self.failed, self.longest, likely=bool(known)
                     )
-                    known.update(zip([tile.place for tile in new], found, strict=True))
+                    known.update(zip([tile.place for tile in new], values, strict=True))
                 yield from (known[tile.place] for tile in several)
 
         return pieces
@@ -278,9 +277,9 @@ class _Kernel:
         shape = places[0].shape[1], self.plan.rows
         there = jax.lax.broadcasted_iota(jnp.int32, shape, 0) < self.plan.programs
         refs = [place.at[t & 1, :, self.lines] for place in places]
-        found, self.failed = take_sums(refs, t, self.failed, self.longest, there)
+        sums, self.failed = take_sums(refs, t, self.failed, self.longest, there)
         totals = []
-        for equation, every in zip(equations, found, strict=True):
+        for equation, every in zip(equations, sums, strict=True):
             name, dtype = equation.primitive.name, aval_of(equation.outvars[0]).dtype
             every = jnp.where(there, every, jnp.float32(NEUTRAL[name]))
             totals.append(SUMS[name](every, axis=0)[:, None].astype(dtype))

@@ -79,10 +79,10 @@ def lay_out(body: Body, batch: int) -> Layout:
 
 
 def _variables(body: Body) -> dict[Var, None]:
-    found = [*body.carry, *body.xs, *body.constants]
+    variables = [*body.carry, *body.xs, *body.constants]
     for equation in body.equations:
-        found += equation.outvars
-    return dict.fromkeys(found)
+        variables += equation.outvars
+    return dict.fromkeys(variables)
 
 
 def _width(var: Any) -> int:
@@ -187,6 +187,6 @@ def _relate(equation: JaxprEqn, cuts: dict) -> None:
 def _share(cuts: dict, places: list[tuple[Any, int]], width: int) -> None:
     """Give several values the same cuts in the columns that they share."""
     places = [(v, at) for v, at in places if not isinstance(v, Literal) and v in cuts]
-    found = {c - at for v, at in places for c in cuts[v] if 0 <= c - at <= width}
+    inner = {c - at for v, at in places for c in cuts[v] if 0 <= c - at <= width}
     for var, at in places:
-        cuts[var] |= {c + at for c in found}
+        cuts[var] |= {c + at for c in inner}

@@ -65,8 +65,8 @@ def take_values(
     registers.
     """
 
-    def late(found):
-        maxima = [jnp.max(_largest(found, shape).reshape(-1)) for shape in {x.shape for x in found}]
+    def late(seen):
+        maxima = [jnp.max(_largest(seen, shape).reshape(-1)) for shape in {x.shape for x in seen}]
         mark = jnp.iinfo(bits_of(dtype)).max
         return (functools.reduce(jnp.maximum, maxima) == mark).astype(jnp.int32)
 
@@ -94,8 +94,8 @@ def take_sums(
 ) -> tuple[list[jax.Array], jax.Array]:
     """Wait for sums from several slots; `there` masks the positions that others write."""
 
-    def late(found):
-        old = functools.reduce(jnp.bitwise_or, [(bits & 1) ^ turn(t) for bits in found])
+    def late(seen):
+        old = functools.reduce(jnp.bitwise_or, [(bits & 1) ^ turn(t) for bits in seen])
         return jnp.max(jnp.where(there, old, 0).reshape(-1))
 
     found, failed = _look(refs, late, failed, longest)

@@ -75,12 +75,12 @@ class Plan:
 
     def shares(self, var: Var) -> list[tuple[int, int, int]]:
         """For each part of a value: its width, a program's share, and where it is stored."""
-        found, at = [], 0
+        pieces, at = [], 0
         for start, stop in self.layout.segments(var):
             share = self.share(stop - start)
-            found.append((stop - start, share, at))
+            pieces.append((stop - start, share, at))
             at += share * self.programs
-        return found
+        return pieces
 
     def stored(self, var: Var) -> int:
         """The columns of a value in memory, each part padded to equal shares."""
@@ -176,14 +176,14 @@ class Plan:
 
     def looks(self, tiles: list[Tile]) -> list[list[Tile]]:
         """Tiles in groups whose rows, columns of a gathered value, are polled together."""
-        found: list[list[Tile]] = [[]]
+        groups: list[list[Tile]] = [[]]
         limit = FIRST if self.rows * sum(tile.rows for tile in tiles) > 2 * FIRST else LOOKED
         for tile in tiles:
-            if found[-1] and self.rows * sum(t.rows for t in (*found[-1], tile)) > limit:
-                found.append([])
+            if groups[-1] and self.rows * sum(t.rows for t in (*groups[-1], tile)) > limit:
+                groups.append([])
                 limit = LOOKED
-            found[-1].append(tile)
-        return found
+            groups[-1].append(tile)
+        return groups
 
     @property
     def alone(self) -> bool:
@@ -226,7 +226,7 @@ class _Exchanges:
 
 def _find_exchanges(plan: Plan) -> _Exchanges:
     """Go through a step once; each exchange starts a later stage for whatever depends on it."""
-    body, found = plan.body, _Exchanges({}, {}, [])
+    body, exchanges = plan.body, _Exchanges({}, {}, [])
     known_at: dict[Any, int] = dict.fromkeys((*body.carry, *body.xs, *body.constants), 0)
     for equation in body.equations:
         operands = [v for v in equation.invars if not isinstance(v, Literal)]
@@ -235,17 +235,17 @@ def _find_exchanges(plan: Plan) -> _Exchanges:
         if equation.primitive.name == "dot_general":
             parts = plan.summands(equation)
             if parts < plan.programs or plan.alone:
-                found.gathered.setdefault(operand, stage)
+                exchanges.gathered.setdefault(operand, stage)
                 stage += 1
             if parts > 1:
-                found.summed.append((equation, stage))
+                exchanges.summed.append((equation, stage))
                 stage += 1
         elif equation.primitive.name in REDUCTIONS and operand in plan.layout.cuts:
-            found.summed.append((equation, stage))
+            exchanges.summed.append((equation, stage))
             stage += 1
-        found.stage_of[id(equation)] = stage
+        exchanges.stage_of[id(equation)] = stage
         known_at |= dict.fromkeys(equation.outvars, stage)
-    return found
+    return exchanges
 
 
 def _stage(body: Body, exchanges: _Exchanges, number: int) -> Stage:

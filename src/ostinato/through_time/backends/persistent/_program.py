@@ -15,9 +15,9 @@ from jax.extend.core import JaxprEqn, Literal
 
 from ._body import aval_of
 from ._layout import pieces
+from ._memory import thirds
 from ._plan import Plan
 from ._tiles import Tile, in_full, turned
-from ._weights import thirds
 
 Tiles = Any
 SUMS: dict[str, Callable] = {"reduce_sum": jnp.sum, "reduce_max": jnp.max, "reduce_min": jnp.min}
@@ -57,13 +57,13 @@ class Program:
         for equation in equations:
             name = equation.primitive.name
             if name == "dot_general":
-                found = exchanged.get(id(equation))  # the sum of all programs' partial products
-                if found is None:
-                    found = self._product(equation, exchanged[equation.invars[0]])
-                env[equation.outvars[0]] = found
+                value = exchanged.get(id(equation))  # the sum of all programs' partial products
+                if value is None:
+                    value = self._product(equation, exchanged[equation.invars[0]])
+                env[equation.outvars[0]] = value
             elif name in SUMS:
-                found = exchanged.get(id(equation))  # otherwise a single column, its own sum
-                env[equation.outvars[0]] = env[equation.invars[0]] if found is None else found
+                value = exchanged.get(id(equation))  # otherwise a single column, its own sum
+                env[equation.outvars[0]] = env[equation.invars[0]] if value is None else value
             elif name in ("split", "slice", "concatenate", "pad"):
                 self._cut(equation, env)
             elif name in ("broadcast_in_dim", "reshape", "squeeze", "expand_dims"):
@@ -73,11 +73,11 @@ class Program:
 
     def handed_out(self, var: Any, env: dict) -> list[jax.Array]:
         """The tiles of a value for other programs to read, zero beyond its last column."""
-        found = []
+        parts = []
         for (width, share, _), tile in zip(self.plan.shares(var), env[var], strict=True):
             tile = self.whole(tile, share).astype(var.aval.dtype)
-            found.append(self._within(width, share, tile, 0))
-        return found
+            parts.append(self._within(width, share, tile, 0))
+        return parts
 
     def total(self, equation: JaxprEqn, env: dict) -> jax.Array:
         """This program's partial sum `(rows,)` over its units."""

@@ -2,24 +2,24 @@
 
 To JAX the kernel is one primitive. The scan that it replaces takes over for whatever the kernel
 cannot do: its derivatives (only second derivatives need them, the engine's rule does not), `vmap`
-of a kernel whose programs wait for each other, devices other than a GPU, and failed launches.
+of a kernel whose programs wait for each other, devices other than a GPU, arrays that lie on several
+of them, and failed launches.
 """
 
 import dataclasses
 import functools
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Primitive, Var, jaxpr_as_fun
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive, Var, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 
-from ...tracing import evaluate, read
-from ..backend import Backend, Offer, Scan, Unfit
-from ..scan import lean_scan
+from ...step import evaluate, read
+from ..backend import Backend, Offer, Scan, Unfit, lean_scan
 from ._body import Body, aval_of, flat, take_body
 from ._fit import Fit, fit, measured_gpu, multiprocessors, pays
 from ._layout import REDUCTIONS, Layout, lay_out
@@ -52,6 +52,7 @@ class Call:
         unroll: steps per iteration of the plain scan, if it takes over.
         interpret: interpret the kernel as plain operations, on any device.
         on_failure: what to do if a launch fails, `"scan"` or `"nan"`.
+        forced: use the kernel even where the scan would be chosen.
         mapped: for each enclosing `vmap`, the mapped axes of the operands.
     """
 
@@ -61,6 +62,7 @@ class Call:
     unroll: int
     interpret: bool
     on_failure: str
+    forced: bool
     mapped: tuple[tuple, ...] = ()
 
     def under_maps(self, function):
@@ -113,7 +115,7 @@ def prepare_scan(
             raise Unfit("the scan is faster")
     else:
         sizes = fitted
-    call = Call(traced, sizes, reverse, unroll, fitted is not None, on_failure)
+    call = Call(traced, sizes, reverse, unroll, fitted is not None, on_failure, forced)
 
     def run():
         out = _persistent_p.bind(*closed.consts, *leaves, *inputs, call=call)
@@ -137,6 +139,42 @@ def trace(closed: ClosedJaxpr, carried: int) -> Traced:
     inputs = set(body.xs)
     kept = tuple(dict.fromkeys(v for v in body.ys if v not in inputs))
     return Traced(closed.jaxpr, body, layout, kept)
+
+
+class KernelParts(NamedTuple):
+    """What a scan that runs as a kernel has to do.
+
+    Attributes:
+        steps: of the scan.
+        products: at each step, for all sequences and units.
+        share: of the operations of a step that the busiest program does, with the rows that it
+            fills up.
+        exchanges: how often programs wait for each other at each step.
+        stacked: the arrays of all steps that are read and written.
+    """
+
+    steps: int
+    products: list[JaxprEqn]
+    share: float
+    exchanges: int
+    stacked: list[Any]
+
+
+def kernel_of(equation: JaxprEqn) -> KernelParts:
+    """What an equation of a scan that runs as a kernel has to do."""
+    call: Call = equation.params["call"]
+    traced, sizes = call.traced, call.fit
+    _, carry, xs = _parts(call, equation.invars)
+    plan = make_plan(traced.body, traced.layout, sizes.programs, sizes.rows)
+    rows = traced.layout.batch
+    launches = -(-rows // sizes.batch)
+    return KernelParts(
+        xs[0].aval.shape[0],
+        plan.products,
+        launches * sizes.rows / (rows * sizes.programs),
+        launches * (len(plan.stages) - 1),
+        [*xs, *equation.outvars[len(carry) :]],
+    )
 
 
 def _parts(call: Call, operands) -> tuple[list, list, list]:
@@ -177,7 +215,7 @@ def _one_kernel(*operands, call: Call):
     constants, carry, xs = _parts(call, operands)
     body = traced.body
     known = body.prepare(constants)
-    found, fine = [], []
+    results, fine = [], []
     for start in range(0, traced.layout.batch, sizes.batch):
         stop = min(start + sizes.batch, traced.layout.batch)
         layout = Layout(stop - start, traced.layout.cuts)
@@ -193,11 +231,11 @@ def _one_kernel(*operands, call: Call):
             interpret=call.interpret,
             warps=sizes.warps,
         )
-        found.append((final, kept))
+        results.append((final, kept))
         fine += [] if well is None else [well]
     final, kept = (
         [jnp.concatenate(x, axis) if len(x) > 1 else x[0] for x in zip(*parts, strict=True)]
-        for axis, parts in enumerate(zip(*found, strict=True))
+        for axis, parts in enumerate(zip(*results, strict=True))
     )
     if fine and call.on_failure == "scan":
         final, kept = jax.lax.cond(
@@ -246,8 +284,8 @@ def _warned() -> np.ndarray:
 
 def _shapes(*avals, call: Call):
     structs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals]
-    found = jax.eval_shape(functools.partial(_plain, call=call), *structs)
-    return [jax.core.ShapedArray(x.shape, x.dtype) for x in found]
+    shapes = jax.eval_shape(functools.partial(_plain, call=call), *structs)
+    return [jax.core.ShapedArray(x.shape, x.dtype) for x in shapes]
 
 
 def _differentiate(operands, tangents, *, call: Call):
@@ -268,6 +306,16 @@ def _elsewhere(*operands, call: Call):
     return _by_kernel(*operands, call=call) if call.interpret else _plain(*operands, call=call)
 
 
+def _on_gpu(context: mlir.LoweringRuleContext, *operands: Any, call: Call) -> Any:
+    """A kernel, unless the program may divide the arrays among several GPUs, as a scan can be.
+
+    Within `jax.shard_map` each GPU has arrays of its own, so the program is one for a mesh.
+    """
+    several = getattr(context.module_context.axis_context, "num_devices", 1) > 1
+    function = _plain if several and not call.forced else _by_kernel
+    return mlir.lower_fun(function, multiple_results=True)(context, *operands, call=call)
+
+
 _persistent_p = Primitive("persistent")
 _persistent_p.multiple_results = True
 _persistent_p.def_impl(_elsewhere)
@@ -275,9 +323,7 @@ _persistent_p.def_abstract_eval(_shapes)
 ad.primitive_jvps[_persistent_p] = _differentiate
 batching.primitive_batchers[_persistent_p] = _batch
 mlir.register_lowering(_persistent_p, mlir.lower_fun(_elsewhere, multiple_results=True))
-mlir.register_lowering(
-    _persistent_p, mlir.lower_fun(_by_kernel, multiple_results=True), platform="cuda"
-)
+mlir.register_lowering(_persistent_p, _on_gpu, platform="cuda")
 
 
 class Persistent(Backend):
@@ -340,15 +386,15 @@ def sums_ahead(closed: ClosedJaxpr, carried: int, xs: list) -> tuple[ClosedJaxpr
 
 def _known_sums(jaxpr: Jaxpr, carry: list[Var]) -> list[Var]:
     """The sums over units that do not depend on the carry."""
-    unknown, found = set(carry), []
+    unknown, inner = set(carry), []
     for equation in jaxpr.eqns:
         operand: Any = equation.invars[0] if equation.invars else None
         if any(v in unknown for v in equation.invars if not isinstance(v, Literal)):
             unknown.update(equation.outvars)
         elif equation.primitive.name in REDUCTIONS and aval_of(operand).ndim == 2:
             if tuple(equation.params["axes"]) == (1,) and aval_of(operand).shape[1] > 1:
-                found.append(equation.outvars[0])
-    return found
+                inner.append(equation.outvars[0])
+    return inner
 
 
 def _known(jaxpr: Jaxpr, env: dict[Any, Any], wanted: list) -> list:

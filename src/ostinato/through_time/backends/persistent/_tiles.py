@@ -65,8 +65,8 @@ def in_full(equation: JaxprEqn) -> bool:
     """Whether a product is one in full float32, which no matrix unit does at once."""
     full = jax.lax.Precision.HIGHEST
     operand: Any = equation.invars[0]
-    found = equation.params["precision"]
-    return found in (full, (full, full)) and operand.aval.dtype == jnp.float32
+    precision = equation.params["precision"]
+    return precision in (full, (full, full)) and operand.aval.dtype == jnp.float32
 
 
 def turned(equation: JaxprEqn, tile: Tile) -> bool:
@@ -100,9 +100,9 @@ def chunks(width: int, widest: int) -> list[tuple[int, int]]:
         >>> chunks(176, 64)
         [(0, 64), (64, 64), (128, 32), (160, 16)]
     """
-    found, at = [], 0
+    pieces, at = [], 0
     while at < width:
         size = min(widest, 1 << ((width - at).bit_length() - 1))
-        found.append((at, size))
+        pieces.append((at, size))
         at += size
-    return found
+    return pieces

@@ -1,0 +1,18 @@
+/* Says what it makes of what it has read: @what@.
+
+     cc -O2 @name@.c -o @name@ -lm
+     ./@name@ < @file@
+
+   @reads@
+   In a program of your own, call @name@_start, then @name@_step for each value as it comes, and
+   @name@_answer whenever you want to know.
+*/
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "@name@.h"
+
+enum { ANSWERS = @NAME@_OUTPUTS };
+@answering@
+@reading@

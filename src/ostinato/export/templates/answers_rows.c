@@ -1,0 +1,21 @@
+
+@table@
+int main(void) {
+  static @name@_state state;
+  static float y[@NAME@_OUTPUTS];
+  double row[COLUMNS];
+  if (!read_names()) return 2;
+  print_heads();
+  @name@_start(&state);
+  for (long number = 1; fgets(line, sizeof line, stdin); number++) {
+    const int found = numbers(number, row);
+    if (found < 0) return 2;
+    if (!found) { /* the next sequence begins */
+      @name@_start(&state);
+      continue;
+    }
+    @name@_read(&state, row, y);
+    print_answer(y);
+  }
+  return 0;
+}

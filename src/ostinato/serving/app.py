@@ -1,0 +1,194 @@
+"""A served run: which routes it has depends on what its network does."""
+
+import dataclasses
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import cached_property
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from ..cells import Model
+from ..errors import BadInput
+from ..runs import Run
+from ..runs.folder.provenance import versions
+from ..runs.streaming.codecs import codec_of
+from ..wiring.stepping import Stepping
+from .batcher import Batcher
+from .completions import Completions, NoModel
+from .gate import Metrics
+from .requests import Endpoint, Limits, openapi, page
+from .stepped import Busy, NoSession, Sessions, Stepped
+from .turns import Turns
+from .whole import USES, Whole
+from .worker import Full
+
+STATUS: dict[type[Exception], int] = {
+    NoSession: 404,
+    NoModel: 404,
+    Busy: 409,
+    BadInput: 400,
+    Full: 503,
+    TimeoutError: 503,
+}
+
+
+class Loaded(Run):
+    """A run that reads its network once."""
+
+    @cached_property
+    def best(self) -> Model:
+        return super().network()
+
+    def network(self, which: str | int = "best", like: Model | None = None) -> Model:
+        return self.best if which == "best" and like is None else super().network(which, like)
+
+
+class Service:
+    """A run and its routes.
+
+    Args:
+        run: a trained run.
+        limits: what the server takes on.
+
+    Raises `BadInput` for a run that has nothing to serve.
+    """
+
+    def __init__(self, run: Run, limits: Limits = Limits()) -> None:
+        self.run = Loaded(**{x.name: getattr(run, x.name) for x in dataclasses.fields(run)})
+        self.limits, self.name = limits, run.path.name
+        self.metrics, self.sessions = Metrics(), Sessions(limits.sessions, limits.expiry)
+        verb = run.config.task.kind.verb(run.artefacts)
+        self.stepped: Stepped | None = None
+        try:
+            self.stepped = self._stepped()
+        except BadInput as error:
+            if verb not in USES:
+                raise BadInput(f"{run.path} cannot be served: {error}") from None
+        self.whole = Whole(self.run, verb, limits, self.stepped) if verb in USES else None
+        self.endpoints = [
+            Endpoint("GET", "/health", "Whether the server works, and how busy it is", self.health),
+            Endpoint("GET", "/metrics", "Numbers in the format of Prometheus", self.numbers),
+            Endpoint("GET", "/openapi.json", "These routes, for programs", self.openapi),
+            Endpoint("GET", "/", "These routes, for people", self.page),
+        ]
+        for some in (self.stepped, self.whole):
+            self.endpoints += [] if some is None else some.endpoints()
+
+    def _stepped(self) -> Stepped:
+        task, limits = self.run.config.task, self.limits
+        network = self.run.network()  # it is read now, also for what is answered as a whole
+        interface = task.kind.interface(task.settings, self.run.artefacts)
+        stepping = Stepping.of(network, interface.residual)
+        codec = codec_of(interface)
+        batcher = Batcher(
+            stepping, self.run.sizes.inputs, slots=limits.slots, waiting=limits.waiting
+        )
+        turns = Turns(batcher, limits.length, limits.seconds)
+        if codec.text is None:
+            return Stepped(turns, codec, self.sessions)
+        return Completions(turns, codec, self.sessions, codec.text, self.name)
+
+    def app(self) -> Starlette:
+        """The ASGI application, without its gate."""
+
+        @asynccontextmanager
+        async def lifespan(app: Starlette) -> AsyncIterator[None]:
+            if self.whole is not None:
+                self.whole.gatherer.start()
+            if self.stepped is not None:
+                await self.stepped.turns.start()
+            yield
+            if self.whole is not None:
+                self.whole.gatherer.end()
+            if self.stepped is not None:
+                await self.stepped.turns.end()
+
+        routes = [Route(x.path, _route(x), methods=[x.method]) for x in self.endpoints]
+        wrong: Any = {404: lost, 405: lost}
+        return Starlette(routes=routes, lifespan=lifespan, exception_handlers=wrong)
+
+    def end_soon(self, seconds: float) -> None:
+        """Take on nothing more, and let what goes on end within some seconds."""
+        if self.stepped is not None:
+            self.stepped.turns.ending = time.monotonic() + seconds
+        if self.whole is not None:
+            self.whole.ending = True
+
+    async def health(self, request: Request, chosen: Any, more: Any) -> Any:
+        numbers = {name: int(value) for name, (_, value) in self._gauges().items()}
+        return {"status": "ok", "run": self.name, "task": self.run.config.task.name, **numbers}
+
+    def _gauges(self) -> dict[str, tuple[str, float]]:
+        active = waiting = 0
+        if self.stepped is not None:
+            batcher = self.stepped.turns.batcher
+            active, waiting = len(batcher.active), len(batcher.queue)
+        if self.whole is not None:
+            waiting += len(self.whole.gatherer.queue)
+        return {
+            "active": ("Requests that are being stepped.", active),
+            "waiting": ("Requests that wait for their turn.", waiting),
+            "sessions": ("Sessions that are open.", len(self.sessions)),
+        }
+
+    async def numbers(self, request: Request, chosen: Any, more: Any) -> Any:
+        counters: dict[str, tuple[str, float]] = {}
+        if self.stepped is not None:
+            batcher = self.stepped.turns.batcher
+            counters["turns_total"] = ("Steps of the network.", batcher.turns)
+            counters["steps_total"] = ("Values that it read in them.", batcher.steps)
+        return PlainTextResponse(self.metrics.as_text(self._gauges(), counters))
+
+    async def openapi(self, request: Request, chosen: Any, more: Any) -> Any:
+        return openapi(self.endpoints, f"Ostinato: {self.name}", versions()["ostinato"])
+
+    async def page(self, request: Request, chosen: Any, more: Any) -> Any:
+        return HTMLResponse(page(self.endpoints, f"Ostinato: {self.name}"))
+
+
+def _route(endpoint: Endpoint) -> Any:
+    async def route(request: Request) -> Response:
+        try:
+            chosen, more = endpoint.read(await request.body())
+            answer = await endpoint.call(request, chosen, more)
+        except (BadInput, Full, TimeoutError) as error:
+            status = next(x for kind, x in STATUS.items() if isinstance(error, kind))
+            return failure(request, status, str(error) or "it took too long; ask for less")
+        return answer if isinstance(answer, Response) else as_json(answer)
+
+    return route
+
+
+def as_json(answer: Any, status: int = 200) -> Response:
+    """An answer as JSON."""
+    return Response(
+        msgspec.json.encode(answer),
+        status,
+        headers={"cache-control": "no-store"},
+        media_type="application/json",
+    )
+
+
+def failure(request: Request, status: int, words: str) -> Response:
+    """What is wrong, in one line; a client of OpenAI's expects more around it."""
+    if request.url.path.startswith("/v1/"):
+        kind = "invalid_request_error" if status < 500 else "server_error"
+        return as_json(
+            {"error": {"message": words, "type": kind, "param": None, "code": None}}, status
+        )
+    return as_json({"error": words}, status)
+
+
+async def lost(request: Request, error: Exception) -> Response:
+    """An address that is not there, or is asked in another way."""
+    status = error.status_code if isinstance(error, HTTPException) else 404
+    known = "there is nothing at this address; GET / lists what there is"
+    words = known if status == 404 else f"{request.method} is not how this is asked; see GET /"
+    return failure(request, status, words)

@@ -1,0 +1,129 @@
+"""The side of the batcher that belongs to the event loop: requests that wait for their jobs."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+import numpy as np
+from starlette.requests import Request
+
+from ..decoding.text import Decoder, Stop
+from ..errors import BadInput
+from ..runs.streaming.readers import CharacterReader
+from .batcher import Batcher, Job
+from .worker import Full
+
+TOGETHER = 0.001  # seconds for each active request, in which text is gathered before it is sent
+LOOKING = 0.5  # seconds after which a client is looked for again
+
+
+def event(content: Any) -> bytes:
+    """A server-sent event."""
+    words = content if isinstance(content, bytes) else msgspec.json.encode(content)
+    return b"data: " + words + b"\n\n"
+
+
+class Turns:
+    """Gives jobs to a batcher, and waits for them.
+
+    Args:
+        batcher: it takes the turns.
+        length: values that a request may read and write.
+        seconds: that it may take.
+    """
+
+    def __init__(self, batcher: Batcher, length: int, seconds: float) -> None:
+        self.batcher, self.length, self.seconds = batcher, length, seconds
+        self.ending = float("inf")  # when everything must have ended
+        self._loop: asyncio.AbstractEventLoop | None = None
+        batcher.hear = self._hear
+
+    async def start(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        await asyncio.to_thread(self.batcher.start)
+
+    async def end(self) -> None:
+        await asyncio.to_thread(self.batcher.end)
+
+    def _hear(self, jobs: list[Job]) -> None:
+        """In the thread of the batcher: wake whoever waits for what has ended."""
+        over = [job for job in jobs if job.ended is not None]
+        if over and self._loop is not None:
+            self._loop.call_soon_threadsafe(lambda: [job.waiter.set() for job in over])
+
+    def submit(self, job: Job) -> Job:
+        """Give a job to the batcher."""
+        if self.ending < float("inf"):
+            raise Full
+        count = len(job.values) + job.draws
+        if count > self.length:
+            raise BadInput(f"a request reads and writes at most {self.length} values, got {count}")
+        job.deadline = time.monotonic() + self.seconds
+        job.waiter = asyncio.Event()  # set when it has ended, and its state is kept
+        self.batcher.add(job)
+        return job
+
+    async def _end(self, job: Job, seconds: float) -> None:
+        """Wait until a job has ended, but no longer than some seconds."""
+        job.deadline = min(job.deadline, self.ending)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await job.waiter.wait()
+
+    async def finish(self, request: Request, job: Job) -> Job:
+        """Wait until a job has ended; raises if it has not come to its end."""
+        try:
+            while not job.waiter.is_set() and not await request.is_disconnected():
+                await self._end(job, LOOKING)
+        finally:
+            job.gone = True  # if it has not ended
+        if job.ended == "time":
+            raise TimeoutError
+        if job.ended in ("gone", None):
+            raise Full
+        if job.ended == "damaged":
+            raise BadInput("the outputs of the network are not finite numbers")
+        return job
+
+    async def pieces(self, job: Job, text: "Writing") -> AsyncIterator[str]:
+        """The text of a job as it is written."""
+        sent = 0
+        try:
+            while True:
+                ended, symbols = job.ended if job.waiter.is_set() else None, job.symbols
+                piece = text.push(symbols[sent:]) + (text.end() if ended else "")
+                sent = len(symbols)
+                if piece:
+                    yield piece
+                if ended is not None:
+                    return
+                await self._end(job, TOGETHER * max(10, len(self.batcher.active)))
+        finally:
+            job.gone = True  # if it has not ended
+
+
+class Writing:
+    """Drawn symbols as text, up to where it stops."""
+
+    def __init__(self, text: CharacterReader, stops: list[str]) -> None:
+        self._decoder, self._stop = Decoder(text.vocabulary), Stop(stops)
+
+    def push(self, symbols: list[int]) -> str:
+        """What can be given out after some more symbols."""
+        if self._stop.reached or not symbols:
+            return ""
+        return self._stop.push(self._decoder.push(np.array(symbols)))
+
+    def end(self) -> str:
+        """What was held back."""
+        if self._stop.reached:
+            return ""
+        last = self._stop.push(self._decoder.end())
+        return last + self._stop.end()
+
+    def whole(self, job: Job) -> str:
+        """The text of a job that has ended."""
+        return self.push(job.symbols) + self.end()

@@ -1,0 +1,153 @@
+"""Routes of what is answered as a whole: a label, tags, a translation, a forecast."""
+
+import asyncio
+import dataclasses
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from starlette.requests import Request
+
+from ..errors import BadInput, needing
+from ..runs import Run
+from ..settings import shown
+from ..tasks.series.forecast import Forecast
+from .gathering import Gatherer
+from .requests import Endpoint, Nothing, Searched, Steps, listed
+from .stepped import Stepped
+from .worker import Full
+
+
+class Use(NamedTuple):
+    """How the run of a verb is asked; see `Task.verb`.
+
+    Attributes:
+        help: what the route does.
+        field, about: the list of inputs in a body, and a line about it.
+        answers: what the list of answers is called.
+        plain: an answer as JSON.
+        options: what else a body has.
+        read: an input as the run takes it.
+    """
+
+    help: str
+    field: str
+    about: str
+    answers: str
+    plain: Callable[[Any], Any]
+    options: type = Nothing
+    read: Callable[[Any], Any] = lambda given: given
+
+
+def _text(given: Any) -> str:
+    if not isinstance(given, str) or not given.strip():
+        raise BadInput(f"each of them must be a text, and not an empty one; got {shown(given)}")
+    return given
+
+
+def _sequence(given: Any) -> Any:
+    """A text, or an array."""
+    if isinstance(given, str):
+        return _text(given)
+    try:
+        array = np.array(given)
+    except ValueError:
+        array = np.zeros(0)
+    if array.ndim not in (1, 2) or not array.size or array.dtype.kind not in "iuf":
+        raise BadInput(f"a sequence must be a list of numbers, or of rows; got {shown(given)}")
+    return array
+
+
+def _words(given: Any) -> list[str]:
+    if not isinstance(given, list) or not given or not all(isinstance(x, str) for x in given):
+        raise BadInput(f"a sentence is a list of words, got {shown(given)}")
+    return given
+
+
+def _classes(answer: Any) -> Any:
+    """The class of a sequence, or those of its steps."""
+    return [x.as_json() for x in answer] if isinstance(answer, list) else answer.as_json()
+
+
+USES = {
+    "classify": Use(
+        "The label of each text or sequence", "texts", "texts, or sequences of numbers", "labels",
+        _classes, read=_sequence,
+    ),
+    "predict": Use(
+        "The numbers of each sequence", "sequences", "sequences of numbers", "values",
+        np.ndarray.tolist, read=_sequence,
+    ),
+    "tag": Use("The tag of each word", "sentences", "lists of words", "tags", list, read=_words),
+    "translate": Use(
+        "The translation of each line", "lines", "texts", "lines", str, Searched, read=_text
+    ),
+    "forecast": Use(
+        "What comes after the last row", "rows", "the rows so far, each numbers or an object",
+        "forecast", Forecast.rows, Steps,
+    ),
+}  # fmt: skip
+
+
+class Whole:
+    """
+    Args:
+        run: answers by the method of its verb.
+        verb: one of `USES`.
+        limits: those of the server.
+        stepped: the same network step by step, if it has a step.
+    """
+
+    def __init__(self, run: Run, verb: str, limits: Any, stepped: Stepped | None) -> None:
+        self.run, self.verb, self.use, self.limits = run, verb, USES[verb], limits
+        self.stepped, self.ending = stepped, False
+        self.gatherer = Gatherer(self._answers, limits.waiting)
+
+    def endpoints(self) -> list[Endpoint]:
+        use, lists = self.use, {self.use.field: f"a list of {self.use.about}"}
+        call = self.forecast if self.verb == "forecast" else self.each
+        return [Endpoint("POST", f"/{self.verb}", use.help, call, use.options, lists)]
+
+    async def each(self, request: Request, chosen: Any, more: Any) -> Any:
+        """An answer for each input, from one batch with those of other clients."""
+        given = listed(more, self.use.field, self.limits.length)
+        inputs = [self.use.read(one) for one in given]
+        longest = max(map(len, inputs))
+        if longest > self.limits.length:
+            raise BadInput(f"an input has at most {self.limits.length} parts, got {longest}")
+        answers = await self._asked(inputs, chosen)
+        return {self.use.answers: [self.use.plain(answer) for answer in answers]}
+
+    async def forecast(self, request: Request, chosen: Any, more: Any) -> Any:
+        """The rows step by step, if that is all; else as a table."""
+        rows = listed(more, "rows", self.limits.length)
+        if self.stepped is not None and chosen.steps is None:
+            made = await self.stepped.read(request, [*self.stepped.codec.reader(rows)])
+        else:
+            (made,) = await self._asked([_table(rows)], chosen)
+        return {"forecast": made.rows()}
+
+    async def _asked(self, inputs: list[Any], chosen: Any) -> list[Any]:
+        options = {name: x for name, x in dataclasses.asdict(chosen).items() if x is not None}
+        if self.ending:
+            raise Full
+        async with asyncio.timeout(self.limits.seconds):
+            return await asyncio.wrap_future(self.gatherer.ask(inputs, **options))
+
+    def _answers(self, inputs: list[Any], **options: Any) -> list[Any]:
+        """In the thread of the gatherer: what the run answers."""
+        if self.verb == "forecast":
+            return [self.run.forecast(one, **options) for one in inputs]
+        return list(getattr(self.run, self.verb)(inputs, **options))
+
+
+def _table(rows: list[Any]) -> Any:
+    """Rows as what a run forecasts from: a data frame, or an array."""
+    if not isinstance(rows[0], dict):
+        try:
+            return np.array(rows, float)
+        except (TypeError, ValueError):
+            raise BadInput(f"a row must be numbers, or an object; got {shown(rows[0])}") from None
+    with needing("a forecast from objects", "pandas", "tables"):
+        import pandas
+    return pandas.DataFrame(rows)

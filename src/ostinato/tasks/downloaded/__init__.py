@@ -1,1 +1,0 @@
-"""Tasks on data sets that are downloaded: digits and chorales."""

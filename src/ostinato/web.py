@@ -1,0 +1,188 @@
+"""What every server here does alike: where it listens, who is called by its name, and for how long.
+
+Nothing of it needs a package beyond the standard library, but for the protocol of uvicorn.
+"""
+
+import asyncio
+import ipaddress
+import socket
+import warnings
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from .errors import BadInput
+
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+PATIENCE = 10.0  # seconds for a body to arrive
+HEADERS_WITHIN = 10.0  # seconds for a request to arrive
+CONNECTIONS = 1000
+Scope = dict[str, Any]
+Receive = Callable[[], Awaitable[dict]]
+Send = Callable[[dict], Awaitable[None]]
+
+
+def is_local(host: str) -> bool:
+    """Whether only this machine can reach an address.
+
+    Example:
+        >>> is_local("127.0.0.1"), is_local("localhost"), is_local("0.0.0.0")
+        (True, True, False)
+    """
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def name_in_address(host: str) -> str:
+    """A host as an address has it."""
+    return f"[{host}]" if ":" in host else host
+
+
+def hosts_of(host: str, port: int) -> set[str] | None:
+    """The hosts, with their port, by which a local server may be called; `None` for any.
+
+    A page of another site could otherwise reach it through the reader's own browser, by a name that
+    leads to this machine (DNS rebinding).
+    """
+    if not is_local(host):
+        return None
+    return {f"{one}:{port}" for one in (*LOOPBACK, name_in_address(host))}
+
+
+def listening(host: str, port: int, danger: str) -> tuple[socket.socket, int, set[str] | None]:
+    """A socket that listens, its port, and the hosts by which it may be called; see `hosts_of`.
+
+    Args:
+        host, port: where; port 0 for any that is free.
+        danger: what to warn of, if others on the network can reach it.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except (OSError, OverflowError) as error:
+        listener.close()
+        words = getattr(error, "strerror", None) or str(error)
+        raise BadInput(f"cannot listen on {host}:{port}: {words}; choose another --port") from None
+    listener.listen(256)
+    port = listener.getsockname()[1]
+    hosts = hosts_of(host, port)
+    if hosts is None:
+        words = f"others on the network can reach {host}{danger}"
+        warnings.warn(words, RuntimeWarning, stacklevel=3)
+    return listener, port, hosts
+
+
+def uvicorn_options() -> dict[str, Any]:
+    """Options of `uvicorn.Config` that every server here has."""
+    return {
+        "http": impatient(),
+        "ws": "none",
+        "log_level": "critical",
+        "access_log": False,
+        "server_header": False,
+        "timeout_keep_alive": 20,
+        "limit_concurrency": CONNECTIONS,
+    }
+
+
+def impatient() -> Any:
+    """uvicorn's protocol, except that a connection with a part of a request is soon closed.
+
+    This holds for the first request and for each that follows. A connection without any is closed
+    by `timeout_keep_alive`.
+    """
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class Impatient(H11Protocol):
+        deadline: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._expect()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            self._expect()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._cancel()
+            super().connection_lost(exc)
+
+        def _expect(self) -> None:
+            """Start to wait for the rest of a request; stop once it is whole."""
+            if self.cycle is not None and not self.cycle.response_complete:
+                self._cancel()
+            elif self.deadline is None:
+                self.deadline = self.loop.call_later(HEADERS_WITHIN, self._give_up)
+
+        def _cancel(self) -> None:
+            if self.deadline is not None:
+                self.deadline.cancel()
+            self.deadline = None
+
+        def _give_up(self) -> None:
+            if not self.transport.is_closing():
+                self.transport.close()
+
+    return Impatient
+
+
+async def read_body(receive: Receive, limit: int) -> bytes | None:
+    """The body of a request; `None` if it is too long or does not come in time."""
+    body = bytearray()
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                message = await receive()
+                if message["type"] != "http.request":
+                    return None
+                body += message.get("body", b"")
+                if len(body) > limit:
+                    return None
+                if not message.get("more_body", False):
+                    return bytes(body)
+    except TimeoutError:
+        return None
+
+
+def again(body: bytes, receive: Receive) -> Receive:
+    """A `receive` that gives a body that has been read."""
+    given = False
+
+    async def once() -> dict:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return once
+
+
+async def answer(
+    send: Send, status: int, body: bytes, kind: bytes, headers: Sequence[tuple] = ()
+) -> None:
+    """A whole answer after which the connection is closed."""
+    own = [
+        (b"content-type", kind + b"; charset=utf-8"),
+        (b"cache-control", b"no-store"),
+        (b"connection", b"close"),
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": [*own, *headers]})
+    await send({"type": "http.response.body", "body": body})
+
+
+def json_object(body: bytes) -> dict[str, Any]:
+    """The JSON object that a request has sent."""
+    try:
+        sent = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise BadInput("the request is not JSON") from None
+    if not isinstance(sent, dict):
+        raise BadInput("the request must be a JSON object")
+    return sent

@@ -1,0 +1,151 @@
+"""A server as a process of its own: clients that vanish, a kill and its end in the middle."""
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import jax
+import pytest
+
+from untrained import untrained, write_files
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("served")
+    with jax.enable_x64(False):
+        return untrained("text", write_files(folder), folder / "fox")
+
+
+@contextlib.contextmanager
+def serving(run, port=0, grace=1):
+    """A process, and its host and port."""
+    command = [sys.executable, "-m", "ostinato", "serve", str(run.path), "--port", str(port)]
+    command += ["--length", "1000000", "--grace", str(grace), "--slots", "8"]
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "JAX_ENABLE_X64": "0"}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    try:
+        line = process.stdout.readline()
+        assert " at http://127.0.0.1:" in line, line
+        yield process, urlsplit(line.split()[-1]).netloc
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def ask(address, path, **body):
+    connection = http.client.HTTPConnection(address, timeout=30)
+    method = "GET" if path == "/health" else "POST"
+    connection.request(method, path, json.dumps(body) if body else None)
+    return connection, connection.getresponse()
+
+
+def active(address):
+    return json.loads(ask(address, "/health")[1].read())["active"]
+
+
+def test_clients_vanish_a_kill_and_an_end_in_the_middle(run):
+    with serving(run) as (process, address):
+        gone = [ask(address, "/generate", length=900_000, stream=True) for _ in range(3)]
+        for _, answer in gone:
+            assert answer.readline().startswith(b"data: ")
+        assert active(address) == 3
+        for connection, answer in gone:
+            answer.close()
+            connection.close()
+        deadline = time.monotonic() + 20
+        while active(address) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert active(address) == 0
+
+        session = json.loads(ask(address, "/sessions")[1].read())["session"]
+        ask(address, "/generate", session=session, prompt="the ", length=5)[1].read()
+        before = sorted(run.path.rglob("*"))
+        _, answer = ask(address, "/generate", length=900_000, stream=True)
+        assert answer.readline().startswith(b"data: ")
+        process.kill()
+        with pytest.raises((http.client.HTTPException, OSError)):
+            answer.read()
+        assert process.wait(timeout=20) == -signal.SIGKILL
+    assert sorted(run.path.rglob("*")) == before  # nothing was left behind
+
+    with serving(run, urlsplit(f"http://{address}").port) as (process, again):
+        assert again == address
+        _, answer = ask(again, "/generate", session=session, prompt="fox ", length=5)
+        (line,) = json.loads(answer.read()).values()
+        assert answer.status == 404 and line.startswith("there is no session") and "\n" not in line
+        _, answer = ask(again, "/generate", prompt="fox ", length=5, seed=1)
+        with jax.enable_x64(False):
+            assert json.loads(answer.read())["text"] == run.sample("fox ", 5, seed=1)
+
+        _, answer = ask(again, "/generate", length=900_000, stream=True)
+        assert answer.readline().startswith(b"data: ")
+        process.send_signal(signal.SIGTERM)
+        events = [line for line in answer.read().split(b"\n\n") if line]
+        assert json.loads(events[-1].removeprefix(b"data: "))["ended"] == "time"
+        assert process.wait(timeout=20) == 0
+        assert process.stdout.read() == ""
+
+
+def memory(process):
+    """The most megabytes that a process has ever had in memory."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) / 1000
+
+
+def send_much(address, **headers):
+    """100 MB as the body of a request, or as much as is taken; gives the status and the memory."""
+    host, port = address.split(":")
+    lines = {"host": address, **headers}
+    head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+    piece = b" " * 1_000_000
+    chunked = "transfer-encoding" in headers
+    piece = b"%x\r\n%s\r\n" % (len(piece), piece) if chunked else piece
+    with socket.create_connection((host, int(port)), timeout=30) as connection:
+        connection.sendall(f"POST /generate HTTP/1.1\r\n{head}\r\n".encode())
+        answer, sent = b"", 0
+        with contextlib.suppress(OSError):  # the server may hang up
+            for _ in range(100):
+                connection.sendall(piece)
+                sent += 1
+                if not answer and select.select([connection], [], [], 0.05)[0]:
+                    answer = connection.recv(1000)
+        return answer, sent
+
+
+def test_a_client_of_openai_a_huge_body_and_a_graceful_end(run):
+    """Over a socket, of a process that then ends when its last request does."""
+    openai = pytest.importorskip("openai")
+    with serving(run, grace=60) as (process, address):
+        asked = openai.OpenAI(api_key="none", base_url=f"http://{address}/v1")
+        how = {"model": run.path.name, "prompt": "the ", "max_tokens": 30, "seed": 3}
+        with jax.enable_x64(False):
+            expected = run.sample("the ", 30, seed=3)
+        assert asked.completions.create(**how).choices[0].text == expected
+        streamed = asked.completions.create(**how, stream=True)
+        assert "".join(chunk.choices[0].text for chunk in streamed) == expected
+
+        before = memory(process)
+        for headers in ({"content-length": "100000000"}, {"transfer-encoding": "chunked"}):
+            answer, sent = send_much(address, **headers)
+            assert answer.startswith(b"HTTP/1.1 413 "), (answer, sent)
+        assert memory(process) - before < 10, "megabytes"
+        assert active(address) == 0
+
+        _, answer = ask(address, "/generate", length=3000, stream=True, seed=1)
+        assert answer.readline().startswith(b"data: ")
+        process.send_signal(signal.SIGTERM)
+        events = [line for line in answer.read().split(b"\n\n") if line.strip()]
+        last = json.loads(events[-1].strip().removeprefix(b"data: "))
+        assert last == {"ended": "length", "length": 3000, "seed": 1}
+        assert process.wait(timeout=50) == 0

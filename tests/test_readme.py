@@ -162,14 +162,15 @@ def test_a_table_leads_to_a_forecast_and_to_python(ostinato):
 
 
 INTERVALS = "--quantiles 0.1,0.5,0.9 --conformal --split 80/10/10 --units 16 --steps 200"
-TABLES = {  # the options of each, how many rows the forecast has, and when it begins
-    "stores.csv": ("", 21, "2024-01-03"),
+TABLES = {  # the options of each, its series, how many rows the forecast has, and when it begins
+    "stores.csv": ("", 3, 21, "2024-01-03"),
     "sunspots.csv": (
         f"--target SUNACTIVITY --time YEAR --horizon 12 {INTERVALS}",
+        1,
         12,
         "2009",
     ),
-    "santafe_laser.npy": (f"--horizon 10 {INTERVALS}", 10, "1"),
+    "santafe_laser.npy": (f"--horizon 10 {INTERVALS}", 1, 10, "1"),
 }
 
 
@@ -177,7 +178,7 @@ TABLES = {  # the options of each, how many rows the forecast has, and when it b
 @pytest.mark.data(*(f"timeseries/{name}" for name in TABLES if name != "stores.csv"))
 @pytest.mark.parametrize("name", TABLES)
 def test_two_commands_and_five_lines_from_a_table_to_a_picture(name, ostinato, tmp_path):
-    options, count, first = TABLES[name]
+    options, series, count, first = TABLES[name]
     (made, trained, lens, *_), code = from_table_to_forecast()
     if options:
         shutil.copy(Path(os.environ["OSTINATO_DATA"]) / "timeseries" / name, tmp_path)
@@ -188,7 +189,8 @@ def test_two_commands_and_five_lines_from_a_table_to_a_picture(name, ostinato, t
         status, printed, errors = ostinato(*command[1:])
         assert status == 0, errors
     assert "report: runs/stores/report.html" in printed
-    assert (tmp_path / "runs/stores/report/forecast-1.png").stat().st_size > 10_000
+    pictures = [*(tmp_path / "runs/stores/report").glob("forecast-*.png")]
+    assert len(pictures) == series and all(x.stat().st_size > 10_000 for x in pictures)
     header, rows, metrics = forecast_of(code.replace("stores.csv", name))
     assert len(header[-3:]) == 3 and len(rows) == count and first in rows[0]
     assert "'coverage of the calibrated 0.8 interval'" in metrics

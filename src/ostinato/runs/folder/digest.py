@@ -11,7 +11,7 @@ import dataclasses
 import math
 import os
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -25,15 +25,12 @@ from .events import (
     Divergence,
     Event,
     Look,
-    Opening,
     Train,
     Valid,
     event_of,
-    goes_on_after,
-    opens,
 )
 from .log import NAME as LOG
-from .log import Log, lines_of
+from .log import Fold, Log, lines_of
 from .thinning import Sparse, Thinned
 
 NUMBERS = (
@@ -53,6 +50,7 @@ RECENT = 100  # events from which the speed is told
 LOOKS, SAMPLES, LONGEST = 128, 16, 4000  # looks and samples kept; characters of a sample
 NOW = ("seconds", "took", "symbols", "loss", "norm", "rate")
 STRETCHES, STRETCH, EDGE = 512, 1 << 11, 1 << 16  # of a sample: how many, and how many bytes
+# The numbers whose smallest and largest values are kept: those that charts show.
 TELLING = [place for place, name in enumerate(NUMBERS) if name not in ("seconds", "symbols")]
 UNKNOWN = float("nan")
 
@@ -140,17 +138,13 @@ def _with_care(chunk: bytes) -> Iterator[Piece]:
     yield Piece(np.array(steps), np.array(rows).reshape(-1, len(NUMBERS)), None)
 
 
-# The numbers whose smallest and largest values are kept: those that charts show.
-
-
-class Digest:
+class Digest(Fold):
     """A log, as far as it has been read.
 
     Args:
         path: the run folder.
         first, last: only `train` events of these steps.
-        resumes: for a second pass, the steps at which the log goes on, one for each of its `start`
-            and `resume` events in order: what is after them in the events before does not count.
+        resumes: for a second pass; see `Fold`.
 
     Attributes:
         offset: bytes read so far.
@@ -162,11 +156,11 @@ class Digest:
         path: Path,
         first: float = 0,
         last: float = math.inf,
-        resumes: list[int] | None = None,
+        resumes: Sequence[int] = (),
     ):
+        super().__init__(resumes)
         self.path, self.first, self.last = path, first, last
         self.log = Log(path / LOG)
-        self.resumes, self.resumed = list(resumes or []), 0
         self.inexact = False
         self.places: list[tuple[int, float, int]] = []  # of chunks: bytes, first step, resumes
         self._start_anew()
@@ -176,7 +170,6 @@ class Digest:
         self.valid = Thinned(1)
         self.lens: Sparse[Look] = Sparse(LOOKS)
         self.samples: Sparse[Valid] = Sparse(SAMPLES)
-        self.start: Opening = {}
         self.diverged: Divergence | None = None
         self.recent: deque[tuple[float, ...]] = deque(maxlen=RECENT)  # step and NOW
         self.seconds, self.latest = 0.0, 0.0  # of earlier sessions, and of this one
@@ -220,16 +213,12 @@ class Digest:
                 first = min(first, float(piece.steps[0]))
                 self._train(piece.steps, piece.values)
             if piece.other is not None:
-                self._other(piece.other)
+                self.hear(piece.other)
         self.places.append((begin, first, resumed))
 
-    def _limit(self) -> float:
-        """The last step that no later `resume` supersedes, as far as those are known."""
-        return min(self.resumes[self.resumed :], default=math.inf)
-
     def _train(self, steps: np.ndarray, values: np.ndarray) -> None:
-        if (limit := self._limit()) < math.inf:
-            values, steps = values[steps <= limit], steps[steps <= limit]
+        if self.limit < math.inf:
+            values, steps = values[steps <= self.limit], steps[steps <= self.limit]
         if not len(steps):
             return
         columns = dict(zip(NUMBERS, values.T, strict=True))
@@ -245,12 +234,8 @@ class Digest:
         elif inside.any():
             self.train.add(steps[inside], values[inside])
 
-    def _other(self, event: Event) -> None:
-        if opens(event):
-            self._go_on(event)
-        elif event["step"] > self._limit():
-            return
-        elif event["kind"] == "valid":
+    def keep(self, event: Event) -> None:
+        if event["kind"] == "valid":
             self._valid(event)
         elif event["kind"] == "lens":
             self.lens.add(event)
@@ -259,23 +244,14 @@ class Digest:
         elif event["kind"] == "end":
             self.latest = max(self.latest, event.get("seconds", 0.0))
 
-    def _go_on(self, event: Opening) -> None:
-        """A `start` takes back everything before it, a `resume` what is after its step."""
-        step = goes_on_after(event)
-        anew = step < 0
-        self.resumed += 1
-        if self.resumed > len(self.resumes):  # it was not known before
-            self.resumes.append(step)
-            if not anew:
-                exact = [part.forget_after(step) for part in (self.train, self.valid)]
-                self.inexact |= not all(exact) or self.gradients.before > step
-        if anew:
+    def forget_after(self, step: int) -> None:
+        if step < 0:
             self._start_anew()
+            return
+        exact = [part.forget_after(step) for part in (self.train, self.valid)]
+        self.inexact |= not all(exact) or self.gradients.before > step
         for part in (self.lens, self.samples, self.gradients):
             part.forget_after(step)
-        self.start = {**event, **self.start}
-        if "steps" in event:
-            self.start["steps"] = event["steps"]
         self.diverged = None
         self.recent.clear()
         self.seconds, self.latest = self.seconds + self.latest, 0.0
@@ -306,7 +282,8 @@ class Digest:
         ends = [*self.places[1:], (self.offset, math.inf, 0)]
         for (begin, low, resumed), (end, high, _) in zip(self.places, ends, strict=True):
             if low <= last and (high >= first or high < low):
-                digest.log.offset, digest.resumed = begin, resumed
+                digest.log.offset = begin
+                digest.go_to(resumed)
                 digest._read(end)
         digest.start, digest.diverged = self.start, self.diverged
         digest.valid, digest.samples, digest.lens = self.valid, self.samples, self.lens

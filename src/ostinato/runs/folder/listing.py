@@ -17,9 +17,9 @@ from typing import Any
 
 from ...files import is_locked, read_json
 from ...names import class_name
-from .events import KINDS, End, Event, Opening, Train, event_of, goes_on_after, opens
+from .events import KINDS, End, Event, Train, event_of
 from .labels import TRASH, Labels
-from .log import CHUNK, Log, lines_of
+from .log import CHUNK, Fold, Log, lines_of
 from .log import NAME as LOG
 
 RARE = [kind for kind in KINDS if kind not in ("train", "lens")]
@@ -30,14 +30,13 @@ CONFIG, MODEL = "config.json", "model.json"
 LARGEST = 16 << 20  # bytes of a file
 
 
-class Summary:
+class Summary(Fold):
     """A log in a few numbers.
 
     Args:
         path: the file.
 
     Attributes:
-        start: the first event that opens.
         state: `done`, `no gain`, `diverged`, `interrupted` or `not started`.
         step: the last one of which there is an event.
         timed: the last event with `seconds`.
@@ -45,8 +44,8 @@ class Summary:
     """
 
     def __init__(self, path: Path) -> None:
+        super().__init__()
         self.log = Log(path)
-        self.start: Opening = {}
         self.state = "not started"
         self.values: list[tuple[int, float]] = []  # validations, thinned
         self.records: list[tuple[int, float]] = []  # validations that were the best so far
@@ -76,7 +75,7 @@ class Summary:
         for chunk in self.log.chunks():
             for line in LINE.findall(b"\n" + chunk):
                 if (event := event_of(line)) is not None:
-                    self._hear(event)
+                    self.hear(event)
         for size in (TAIL, CHUNK):  # where lines are long, of more
             last = [event_of(line) for line in self._tail(size)]
             events = [event for event in last if event is not None]
@@ -95,15 +94,14 @@ class Summary:
             lines = lines_of(file.read(self.log.offset - begin))
         return [line for line in lines[begin > 0 :] if line.strip()]
 
-    def _hear(self, event: Event) -> None:
+    def forget_after(self, step: int) -> None:
+        self.values = [one for one in self.values if one[0] <= step]
+        self.records = [one for one in self.records if one[0] <= step]
+        self.state = "interrupted"  # if nothing more comes
+
+    def keep(self, event: Event) -> None:
         self.step = event["step"]
-        if opens(event):
-            last = goes_on_after(event)
-            self.values = [one for one in self.values if one[0] <= last]
-            self.records = [one for one in self.records if one[0] <= last]
-            self.start = event if last < 0 else {**event, **self.start}
-            self.state = "interrupted"  # if nothing more comes
-        elif event["kind"] == "valid" and event["value"] is not None:
+        if event["kind"] == "valid" and event["value"] is not None:
             new = event["step"], event["value"]
             if self.best is None or (new[1] > self.best if self.higher else new[1] < self.best):
                 self.records.append(new)

@@ -2,20 +2,22 @@
 
 A run that continues from a checkpoint logs a `resume` event, which supersedes the events of later
 steps; so nothing is ever removed from the file. A log may have a gigabyte, and it may grow while it
-is read: `Log` gives what is new as chunks of whole lines, of which `event_of` makes events. Whoever
-reads a log does so by these two.
+is read: `Log` gives what is new as chunks of whole lines, of which `event_of` makes events, and a
+`Fold` keeps what it wants of them and forgets what a resume supersedes. Whoever reads a log does so
+by these three.
 """
 
+import abc
 import json
 import math
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from ...files import append_line, open_regular
-from .events import Event, event_of, goes_on_after, opens
+from .events import Event, Opening, event_of, goes_on_after, opens
 
 NAME = "events.jsonl"
 CHUNK = 1 << 20  # bytes; other requests wait while one is decoded
@@ -102,6 +104,70 @@ def lines_of(chunk: bytes) -> list[bytes]:
     return chunk.removesuffix(b"\n").split(b"\n") if chunk else []
 
 
+class Fold(abc.ABC):
+    """What a reader keeps of a log, event by event, without what a later `resume` supersedes.
+
+    Args:
+        resumes: for a second pass, the steps after which the log goes on, one for each of its
+            opening events in order: what is superseded is then not taken at all.
+
+    Attributes:
+        start: the first event that opens, with the number of steps that was asked for last.
+        limit: the last step that no `resume` to come supersedes, as far as those are known.
+    """
+
+    def __init__(self, resumes: Sequence[int] = ()):
+        self.resumes, self.resumed = list(resumes), 0
+        self.start: Opening = {}
+        self._find_limit()
+
+    def hear(self, event: Event) -> None:
+        """Take the next event of the log."""
+        if opens(event):
+            self._go_on(event)
+            self.keep(event)
+        elif event["step"] <= self.limit:
+            self.keep(event)
+
+    def go_to(self, resumed: int) -> None:
+        """Go on at another place of the log, which is after so many of its opening events."""
+        self.resumed = resumed
+        self._find_limit()
+
+    @abc.abstractmethod
+    def keep(self, event: Event) -> None:
+        """Keep what is needed of an event."""
+
+    @abc.abstractmethod
+    def forget_after(self, step: int) -> None:
+        """Forget all later steps: the run goes on from this one, or starts anew if it is -1."""
+
+    def _go_on(self, event: Opening) -> None:
+        step = goes_on_after(event)
+        self.start = event if step < 0 else {**event, **self.start}
+        if "steps" in event:
+            self.start["steps"] = event["steps"]
+        if self.resumed == len(self.resumes):  # it was not known before
+            self.resumes.append(step)
+        self.go_to(self.resumed + 1)
+        self.forget_after(step)
+
+    def _find_limit(self) -> None:
+        self.limit = min(self.resumes[self.resumed :], default=math.inf)
+
+
+class _EveryEvent(Fold):
+    def __init__(self) -> None:
+        super().__init__()
+        self.events: list[Event] = []
+
+    def keep(self, event: Event) -> None:
+        self.events.append(event)
+
+    def forget_after(self, step: int) -> None:
+        self.events = [event for event in self.events if event["step"] <= step]
+
+
 def read_events(folder: Path) -> list[Event]:
     """The events in order; damaged and incomplete lines are skipped.
 
@@ -113,24 +179,21 @@ def read_events(folder: Path) -> list[Event]:
         ['end', 'lens', 'start', 'train', 'valid']
     """
     path = Path(os.path.realpath(folder / NAME))
-    events: list[Event] = []
+    fold = _EveryEvent()
     damaged = []
     lines = Log(path, longest=math.inf).lines() if path.is_file() else iter(())
     for number, (_, line) in enumerate(lines, 1):
         event = event_of(line)
-        if event is None:
-            damaged += [number] if line.strip() else []
-            continue
-        if opens(event):
-            last = goes_on_after(event)
-            events = [earlier for earlier in events if earlier["step"] <= last]
-        events.append(event)
+        if event is not None:
+            fold.hear(event)
+        elif line.strip():
+            damaged.append(number)
     if damaged:
         words = f"line {damaged[0]}" if len(damaged) == 1 else f"{len(damaged)} lines"
         warnings.warn(
             f"{folder / NAME}: {words} cannot be read; skipped", RuntimeWarning, stacklevel=3
         )
-    return events
+    return fold.events
 
 
 def add_event(folder: Path, event: Mapping[str, Any]) -> None:

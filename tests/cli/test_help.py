@@ -12,9 +12,11 @@ from ostinato.cli.verbs import VERBS, asked_for
 from ostinato.errors import BadInput
 from ostinato.runs import Config
 from ostinato.runs.build import build_task, steps_of
+from ostinato.runs.config.common import COMMON, SELDOM
 from ostinato.runs.config.members import REGISTRIES
 from ostinato.runs.config.sections import ALIASES, SHARED, USUAL
 from ostinato.settings import settings_of
+from ostinato.studio import worker
 
 TASKS, CELLS, LEARNERS = REGISTRIES.values()
 IMPORTS = """
@@ -62,7 +64,7 @@ SOURCES = {
 
 
 def test_what_is_read_from_sources_are_the_settings():
-    for modules in pages.COMMON.values():
+    for modules in COMMON.values():
         for module, names in modules.items():
             real = {
                 name: row
@@ -75,6 +77,19 @@ def test_what_is_read_from_sources_are_the_settings():
                 assert read == real[name] or (read.name == real[name].name and begins)
     for section in ("task", "cell", "learner"):
         assert f"(default: {USUAL[section]}" in pages.train_page()
+
+
+def test_help_and_the_form_of_the_studio_show_the_same_settings_first():
+    form = worker.form({})
+    members = {role["section"]: role["members"] for role in form["roles"]}
+    fields = [one for section in form["shared"].values() for one in section]
+    fields += members["learner"]["adam"]["fields"]
+    shown = {panel: {x for names in one.values() for x in names} for panel, one in COMMON.items()}
+    of_tasks = shown.pop("Data and task")
+    assert {one["name"] for one in fields if one["often"]} == set.union(*shown.values())
+    assert not of_tasks & {*SELDOM}
+    tasks = [name for kind in REGISTRIES["task"].values() for name in settings_of(kind.Settings)]
+    assert {*SELDOM} <= {*tasks}
 
 
 def test_every_verb_has_a_line(monkeypatch):

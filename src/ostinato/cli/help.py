@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from ..errors import BadInput
 from ..names import did_you_mean
+from ..runs.config.common import COMMON, SECTIONS
 from .compiled import OFF
 from .verbs import VERBS
 
@@ -42,24 +43,6 @@ TOGETHER = {  # those that are about several processes
     "coordinator": "where the first of them listens, HOST:PORT; a launcher that JAX knows tells it",
     "processes": "how many there are, without such a launcher",
     "process": "which one this is, from 0",
-}
-SECTIONS = "runs.config.sections"
-# The options that most people need: by panel, the modules whose sources have their help.
-COMMON: dict[str, dict[str, tuple[str, ...]]] = {
-    "Data and task": {
-        "tasks.series.series": ("target", "horizon", "length", "split"),
-        "tasks.text.classification": ("text", "label"),
-    },
-    "Network": {
-        SECTIONS: ("units", "layers", "budget", "bidirectional", "dropout", "layer_norm"),
-    },
-    "Learning": {
-        "learning.first_order": ("rate", "schedule", "clip", "weight_decay"),
-        SECTIONS: ("batch",),
-    },
-    "Run": {
-        SECTIONS: ("steps", "epochs", "patience", "minutes", "seed", "precision"),
-    },
 }
 
 

@@ -29,6 +29,7 @@ from ..report.subject import subject
 from ..runs import Config, examine, look_inside, open_run, play_run
 from ..runs.analysis.inside import Inside
 from ..runs.analysis.playing import beginning
+from ..runs.config.common import is_common
 from ..runs.config.members import REGISTRIES
 from ..runs.config.sections import ROLES, SHARED, USUAL
 from ..runs.folder.log import finite
@@ -41,24 +42,6 @@ READ = 20_000  # pieces of a text that are read
 PAGE = 2000  # pieces that are shown at a time
 LONGEST = 2000  # symbols that are sampled
 SERIES = 1000  # that can be chosen, the worst first
-# What a form shows at once: these, and of a task all but the seldom ones.
-OFTEN = ("units", "layers", "budget", "rate", "clip", "batch", "steps", "epochs", "seed", "lens")
-SELDOM = (
-    *(
-        "columns",
-        "split",
-        "carry",
-        "washout",
-        "scale",
-        "missing",
-        "encoding",
-        "separator",
-        "unknown",
-    ),
-    *("sampling", "sampling_steps", "smoothing", "tied", "reverse", "min_count", "freeze_vectors"),
-    *("vectors", "target_vectors", "valid", "test", "valid_source", "valid_target"),
-    *("test_source", "test_target", "longest", "coverage", "gaps", "duplicates"),
-)
 COLUMN = re.compile(r"(^|\bor their )(?P<what>columns?)\b")
 PATHS = (
     *("file", "source", "target", "valid", "test", "valid_source", "valid_target"),
@@ -106,7 +89,7 @@ def _fields(section: str, kind: Any) -> list[dict[str, Any]]:
         fields.append(
             {
                 "name": one.name,
-                "often": one.name in OFTEN or (section == "task" and one.name not in SELDOM),
+                "often": is_common(section, one.name),
                 "path": section == "task"
                 and one.name in PATHS
                 and (not columns or "sentences" in one.help),

@@ -91,7 +91,7 @@ def prepared(config, devices):
     """The steps of a configuration, its arrays, some batches and the carried state."""
     from dataclasses import replace
 
-    from ostinato.learning.learner import AXIS
+    from ostinato.learning.objective import AXIS
     from ostinato.runs.build import build_learner, build_network, build_task
     from ostinato.runs.folder.checkpoints import Checkpoint
     from ostinato.runs.loop.step import Alone, compiled_step
@@ -148,7 +148,7 @@ def seconds_of_a_reduction(size, devices):
     import jax.numpy as jnp
     import numpy as np
 
-    from ostinato.learning.learner import sum_over_devices
+    from ostinato.learning.objective import sum_over_devices
     from ostinato.runs.loop.devices import ALL
 
     program = jax.jit(devices.split(sum_over_devices, lambda x: (ALL,), ALL))

@@ -12,6 +12,7 @@ ROOT = Path(__file__).parent.parent
 FLOORS = [
     "errors",
     "settings",
+    "constructors",
     "files",
     "memory",
     "names",

@@ -11,7 +11,8 @@ import jax.numpy as jnp
 from ostinato.through_time.backends.persistent._memory import stored_weight
 from ostinato.through_time.backends.persistent._plan import make_plan
 from ostinato.through_time.backends.persistent._program import Program
-from ostinato.through_time.backends.persistent._run import sums_ahead, trace
+from ostinato.through_time.backends.persistent._run import trace
+from ostinato.through_time.backends.persistent._sums_ahead import sums_ahead
 from ostinato.through_time.backends.persistent._tiles import turned
 
 

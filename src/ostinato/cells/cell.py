@@ -17,8 +17,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..constructors import check_arguments
 from ..errors import BadInput
-from ..settings import NoSettings, check_arguments, shown
+from ..settings import NoSettings, shown
 from .operator import Operator
 
 if TYPE_CHECKING:

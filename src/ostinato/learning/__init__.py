@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from .hybrid import Hybrid as Hybrid
     from .layer_wise import LayerWise as LayerWise
     from .learner import Learner as Learner
-    from .learner import Objective as Objective
     from .learner import RunSize as RunSize
     from .learner import report_of as report_of
+    from .objective import Objective as Objective
     from .perceptron import Perceptron as Perceptron
     from .saddle_free import SaddleFree as SaddleFree
     from .storage import Hebb as Hebb

@@ -29,7 +29,8 @@ from ..errors import BadInput
 from ..settings import options, setting
 from ..weights import trained
 from .clipping import norms_of
-from .learner import Learner, Objective, RunSize, Stepped, report_of
+from .learner import Learner, RunSize, Stepped, report_of
+from .objective import Objective
 from .schedules import BY_STEP, SCHEDULES, factor
 
 

@@ -37,7 +37,8 @@ from ..settings import options, setting
 from ..weights import trained
 from .clipping import Average, check_clip, clip_factor, no_average, norms_of, times_average
 from .gradients import GRADIENTS, Full, Gradient, gradient_named
-from .learner import Learner, Objective, RunSize, Stepped, report_of
+from .learner import Learner, RunSize, Stepped, report_of
+from .objective import Objective
 from .schedules import SCHEDULES, factor
 
 PATIENCE = 2  # validations without improvement before the rate is halved

@@ -25,8 +25,8 @@ from ..data import Batch
 from ..errors import BadInput
 from ..through_time import online1997, online1997_start, rtrl, rtrl_start, truncated_bptt
 from ..weights import trained
-from .learner import Objective
 from .norm_preserving import omega
+from .objective import Objective
 
 
 class Gradient(abc.ABC):

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 
 from ..cells import Cell
 from ..errors import BadInput
-from ..through_time.borders import find_borders, held, restarted, without_padding
 from ..through_time.check import sizes
+from ..through_time.lengths_and_resets import find_borders, held, restarted, without_padding
 from ..through_time.output import output_from
 from ..through_time.running import starting_state
 

@@ -13,7 +13,8 @@ from ..errors import BadInput
 from ..settings import setting
 from ..wiring import Network, Readout
 from .clipping import norms_of
-from .learner import Learner, Objective, Stepped, report_of
+from .learner import Learner, Stepped, report_of
+from .objective import Objective
 
 RATE = 1.0
 

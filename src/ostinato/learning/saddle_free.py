@@ -42,7 +42,8 @@ from .clipping import norm_of
 from .hessian_free.curvature_batch import CurvatureSettings, Curved, check_exact, whole_and_part
 from .hessian_free.damping import Damping, reduction_ratio
 from .hessian_free.searches import Choice, backtrack, finite
-from .learner import Objective, Passes, RunSize, Stepped, report_of
+from .learner import Passes, RunSize, Stepped, report_of
+from .objective import Objective
 
 # Multiples of the machine epsilon: a Lanczos vector shorter than LEFT, relative to the largest
 # product, counts as zero; FLAT, relative to the largest eigenvalue, is the least damped curvature.

@@ -30,7 +30,8 @@ from ..data import Batch
 from ..errors import BadInput
 from ..weights import trained
 from .clipping import norms_of
-from .learner import Learner, Objective, Stepped, report_of
+from .learner import Learner, Stepped, report_of
+from .objective import Objective
 
 KNOWN = 1e-5  # a pattern whose distance from those stored is less, relative to its size, is stored
 

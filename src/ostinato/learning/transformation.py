@@ -23,7 +23,8 @@ from ..weights import trained
 from .clipping import norms_of
 from .first_order import GradientSettings
 from .gradients import Full, Gradient
-from .learner import Learner, Objective, RunSize, Stepped, report_of
+from .learner import Learner, RunSize, Stepped, report_of
+from .objective import Objective
 
 RATES = ("learning_rate", "rate")
 

@@ -13,11 +13,11 @@ import jax
 import jax.numpy as jnp
 
 from ..cells import Layer
-from ..through_time.borders import Borders, held, restarted, without_padding
 from ..through_time.check import sizes
+from ..through_time.lengths_and_resets import Borders, held, restarted, without_padding
 from ..through_time.running import over_parts, starting_state
 from ..through_time.step import evaluate, read, take_apart
-from .squashed import cells_within, names_of, squashed_blocks
+from .squashing_functions import cells_within, names_of, squashed_blocks
 
 # path, cell, inputs, state or None, backwards -> outputs, final state
 RunCell = Callable[[str, Layer, Any, Any, bool], tuple[Any, Any]]

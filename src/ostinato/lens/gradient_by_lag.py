@@ -17,8 +17,8 @@ from ..errors import BadInput
 from ..names import state_name
 from ..tasks.text.passages import Passage
 from ..through_time import unroll
-from ..through_time.borders import Ends, find_ends, mean_over
 from ..through_time.check import sizes
+from ..through_time.lengths_and_resets import Ends, find_ends, mean_over
 from ..through_time.output import step_changing
 from ..through_time.running import starting_state
 from ..wiring import outputs_of

@@ -22,7 +22,8 @@ from ..cells import Layer, Simple
 from ..cells.activations import slope
 from ..errors import BadInput
 from ..through_time import unroll
-from ..through_time.borders import (
+from ..through_time.check import check_can_step, sizes
+from ..through_time.lengths_and_resets import (
     Borders,
     find_borders,
     find_ends,
@@ -31,7 +32,6 @@ from ..through_time.borders import (
     where,
     without_padding,
 )
-from ..through_time.check import check_can_step, sizes
 from ..through_time.running import starting_state
 
 

@@ -25,7 +25,7 @@ from ..names import plain_name
 from ..settings import shown
 from ..through_time import unroll
 from .cells_in_turn import cells_in_turn
-from .squashed import cells_within
+from .squashing_functions import cells_within
 
 TWO = ("h", "c")  # the states of all LSTMs; other cells have one, h
 

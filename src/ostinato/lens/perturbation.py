@@ -10,7 +10,7 @@ import numpy as np
 from ..cells import Layer
 from ..errors import BadInput
 from ..through_time import unroll
-from ..through_time.borders import find_ends, mean_over, where
+from ..through_time.lengths_and_resets import find_ends, mean_over, where
 
 
 def influence_by_lag(

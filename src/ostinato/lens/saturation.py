@@ -11,8 +11,8 @@ import numpy as np
 
 from ..cells import Layer
 from ..errors import BadInput
-from ..through_time.borders import Borders, find_borders, without_padding
 from ..through_time.check import check_structure, sizes
+from ..through_time.lengths_and_resets import Borders, find_borders, without_padding
 from .cells_in_turn import Instrumented, open_cells
 from .part_names import plain_name
 

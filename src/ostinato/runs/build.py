@@ -13,7 +13,7 @@ from ..data.scaling import DTYPE
 from ..data.splits import PARTS, shares
 from ..errors import BadInput
 from ..learning import Hybrid, LayerWise, Learner, Objective, RunSize
-from ..learning.learner import AXIS
+from ..learning.objective import AXIS
 from ..settings import checked_kind, settings_of
 from ..tasks import TASKS, Task
 from ..tasks.task import TaskSizes

@@ -13,7 +13,7 @@ import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
 
 from ..through_time.backends.persistent import kernel_of
-from ..through_time.paired import forward_of
+from ..through_time.linear_map import forward_of
 
 EXACT = jax.lax.Precision.HIGHEST
 

@@ -26,7 +26,7 @@ from .gate import Metrics
 from .requests import Endpoint, Limits, openapi, page
 from .stepped import Busy, NoSession, Sessions, Stepped
 from .turns import Turns
-from .whole import USES, Whole
+from .whole_answers import USES, WholeAnswers
 from .worker import Full
 
 STATUS: dict[type[Exception], int] = {
@@ -71,7 +71,7 @@ class Service:
         except BadInput as error:
             if verb not in USES:
                 raise BadInput(f"{run.path} cannot be served: {error}") from None
-        self.whole = Whole(self.run, verb, limits, self.stepped) if verb in USES else None
+        self.whole = WholeAnswers(self.run, verb, limits, self.stepped) if verb in USES else None
         self.endpoints = [
             Endpoint("GET", "/health", "Whether the server works, and how busy it is", self.health),
             Endpoint("GET", "/metrics", "Numbers in the format of Prometheus", self.numbers),

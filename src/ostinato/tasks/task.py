@@ -21,6 +21,7 @@ import jax
 import numpy as np
 
 from ..cells import Model
+from ..constructors import from_arguments, signature
 from ..data import Batch, Vocabulary
 from ..errors import BadInput
 from ..names import METRIC_NAME
@@ -28,10 +29,8 @@ from ..settings import (
     NoSettings,
     checked_int,
     checked_kind,
-    from_arguments,
     options,
     shown,
-    signature,
 )
 from .applying import WITHOUT, ApplyOptions
 from .framing import Framing

@@ -27,7 +27,7 @@ from jax.custom_derivatives import SymbolicZero, zero_from_primal
 
 from ..errors import BadInput
 from .backends import SCAN, Choice, Scan, choose
-from .paired import paired
+from .linear_map import paired
 from .step import Step
 
 

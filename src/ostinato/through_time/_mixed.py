@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from .check import is_weak
-from .paired import paired
+from .linear_map import paired
 from .step import Step, take_apart
 from .tap import Tap
 

@@ -46,8 +46,8 @@ import jax.numpy as jnp
 
 from ..cells import Layer
 from ..errors import BadInput
-from .borders import find_borders, packed, valid_loss, where
 from .check import check_can_step, describe, in_line, is_whole, sizes
+from .lengths_and_resets import find_borders, packed, valid_loss, where
 from .running import starting_state
 from .unroll import unroll
 

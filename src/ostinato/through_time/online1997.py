@@ -20,9 +20,9 @@ import jax.numpy as jnp
 from ..cells import Layer
 from ..cells.cell import Parts, Rule
 from ..errors import BadInput
-from .borders import Borders, find_borders, held, restarted, valid_loss, where
 from .check import sizes
 from .gradients import Loss, Online, Result, check_influence, check_targets
+from .lengths_and_resets import Borders, find_borders, held, restarted, valid_loss, where
 from .running import starting_state
 
 CELLS = "LSTM1997, LSTM, KrauseLSTM"  # ours with `memory_rules`

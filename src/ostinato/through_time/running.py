@@ -20,8 +20,8 @@ import jax.numpy as jnp
 from ..cells import Layer
 from ._engine import Inputs, run_through_time, slopes_through_time
 from ._mixed import inputs_in
-from .borders import Borders, held, restarted, without_padding
 from .check import check_batched, check_state, check_taps, expected_state, is_weak, one_time, sizes
+from .lengths_and_resets import Borders, held, restarted, without_padding
 from .step import Step, take_apart
 
 MANY = 100  # operations of a step

@@ -10,8 +10,8 @@ import numpy as np
 from ..cells import Layer
 from ..errors import BadInput
 from .backends import BACKENDS
-from .borders import find_borders
 from .check import check_compute, check_memory, check_structure, expected_state, in_line, sizes
+from .lengths_and_resets import find_borders
 from .running import Options, compiled, parts_with_inputs, step_of
 
 WATCHED = (None, "states", "products", "slopes")

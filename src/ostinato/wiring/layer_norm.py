@@ -14,7 +14,7 @@ from ..cells.cell import Wrapper
 from ..errors import BadInput
 from ..settings import shown
 from ..through_time import with_products
-from ..through_time.paired import paired
+from ..through_time.linear_map import paired
 from ..through_time.step import take_apart
 from ..through_time.tap import Tap
 

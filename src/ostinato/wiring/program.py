@@ -321,6 +321,6 @@ def _joined(*xs: jax.Array, axis: int) -> jax.Array:
 
 
 def _of_paired(params: Mapping[str, Any], inputs: list[jax.ShapeDtypeStruct]) -> ClosedJaxpr:
-    """The forward half of a pair; see `through_time/paired.py`."""
+    """The forward half of a pair; see `through_time/linear_map.py`."""
     count = params["count"]
     return jax.make_jaxpr(lambda *xs: params["forward"](xs[:count], xs[count:]))(*inputs)

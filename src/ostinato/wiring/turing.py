@@ -35,7 +35,7 @@ from ..cells.cell import Blocks, Gates
 from ..cells.initialisers import glorot
 from ..errors import BadInput
 from ..settings import checked_float
-from ..through_time.paired import paired
+from ..through_time.linear_map import paired
 
 EMPTY = 1e-6  # vectors much shorter than this count as zero
 LEAST = 1e-30  # weights below this count as this where their logarithm is taken

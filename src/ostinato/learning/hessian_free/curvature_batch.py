@@ -14,7 +14,8 @@ from ...errors import BadInput
 from ...settings import setting
 from ..gradients import Full
 from ..hybrid import WHERE
-from ..learner import Learner, Objective, Stepped
+from ..learner import Learner, Stepped
+from ..objective import Objective
 from .on_batch import OnBatch
 
 DRAWS = ("fresh", "turn")

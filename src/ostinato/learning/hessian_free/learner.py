@@ -33,7 +33,8 @@ from ...errors import BadInput
 from ...settings import setting
 from ...weights import trained
 from ..clipping import norm_of
-from ..learner import Objective, Passes, RunSize, Stepped, report_of
+from ..learner import Passes, RunSize, Stepped, report_of
+from ..objective import Objective
 from .conjugate_gradient import (
     NOT_FINITE,
     REASONS,

@@ -33,7 +33,7 @@ from ...data import Batch
 from ...errors import BadInput
 from ...weights import trained
 from ..clipping import norms_of
-from ..learner import Objective
+from ..objective import Objective
 
 FORMS = {"pre-activation": "products", "activation": "states"}
 Product = Callable[..., jax.Array]

@@ -14,18 +14,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-import jax
-
-from ...cells import CELLS
 from ...errors import BadInput
 from ...learning.gradients import gradient_named
 from ...settings import settings_of
-from ..network.parts import readout_kind
-from ..network.vocabulary import even, uneven, vocabularies
-from .members import REGISTRIES
+from ..network.vocabulary import vocabularies
+from .case import Case, takes_turns
 from .sections import NetworkSettings, memory_size
 
-Table = dict[str, Callable[["Case"], Any]]
+Table = dict[str, Callable[[Case], Any]]
 OF_HEADS = (  # settings of a neural Turing machine
     "heads",
     "head_shift",
@@ -37,149 +33,12 @@ OF_HEADS = (  # settings of a neural Turing machine
 )
 
 
-class Case:
-    """A configuration, perhaps with a task, and what conditions and messages ask of them."""
-
-    def __init__(self, config: Any, task: Any = None):
-        self.config, self.task = config, task
-        self.cell, self.network = config.cell, config.network
-        self.learner, self.first, self.training = config.learner, config.first, config.training
-
-    @property
-    def layers(self) -> int:
-        """How many layers there are numbers of units for."""
-        units = self.network.units
-        return len(units) if isinstance(units, tuple) else self.network.layers
-
-    @property
-    def length(self) -> int | None:
-        """The length of sequences, where it is a setting of the task."""
-        return self.config.task.setting("length")
-
-    @property
-    def halves(self) -> bool:
-        """Whether the rate of a learner is halved by the epoch."""
-        members = [self.learner, *([] if self.first is None else [self.first])]
-        schedules = [str(member.setting("schedule")) for member in members]
-        return any(words.partition(":")[0] == "halving" for words in schedules)
-
-    @property
-    def first_gradient(self) -> str | None:
-        return None if self.first is None else self.first.setting("gradient")
-
-    @property
-    def exact_gradient(self) -> bool:
-        """Whether all of the gradient is computed at once, over whole sequences."""
-        return self.gradient == "full"
-
-    @property
-    def lstm1997(self) -> bool:
-        """Whether the gradient is that of 1997."""
-        return "lstm1997" in (self.gradient, self.first_gradient)
-
-    @property
-    def one_cell(self) -> bool:
-        net = self.network
-        return net.layers == 1 and not (net.skip or net.bidirectional or net.feedback)
-
-    @property
-    def model(self) -> str:
-        return "network" if self.task.model is None else self.task.model["kind"]
-
-    @property
-    def embedding(self) -> int:
-        """The size of learned input vectors; 0 for one-hot."""
-        given = self.network.embedding
-        return (self.task.model or {}).get("embedding", 0) if given is None else given
-
-    @property
-    def reads_words(self) -> bool:
-        """Whether words are parts of the vectors that the task gives."""
-        return bool((self.task.model or {}).get("words"))
-
-    @property
-    def own_readout(self) -> bool:
-        return readout_kind(self.cell, self.network, self.task) == "own"
-
-    @property
-    def scales_recurrent(self) -> bool:
-        return self.network.incoming is not None or self.network.spectral_radius is not None
-
-    @property
-    def scales_input(self) -> bool:
-        return self.network.input_scale is not None
-
-    @property
-    def ignored(self) -> str | None:
-        """A setting of drawn data that is given although a file is read."""
-        names, settings = self.task.drawn_settings, self.config.task.settings
-        if not names or settings.file is None:
-            return None
-        usual = settings_of(type(settings))
-        return next((x for x in names if vars(settings)[x] != usual[x].default), None)
-
-    def initialises(self, name: str) -> Any:
-        """The initialiser of the cell's own settings, if it is given."""
-        return self.cell.setting(name)
-
-    def lacks(self, name: str) -> bool:
-        """Whether the cell has no such setting."""
-        return name not in settings_of(self.cell.kind.Settings)
-
-    @property
-    def gradient(self) -> str:
-        """How the learner's gradient is computed."""
-        return self.learner.setting("gradient") or "full"
-
-    @property
-    def devices(self) -> int:
-        """How many there are here."""
-        return len(jax.devices())
-
-    @property
-    def shards(self) -> bool:
-        """Whether devices share the vocabulary."""
-        return self.training.shard_vocabulary and self.training.devices > 1
-
-    @property
-    def uneven(self) -> int | None:
-        return uneven(self.task, self.training.devices)
-
-    @property
-    def even(self) -> str:
-        """What devices could share in place of a vocabulary that they cannot."""
-        words = even(self.uneven or 1, self.training.devices)
-        settings = settings_of(type(self.config.task.settings))
-        return words + ("; see --level subwords, --subwords" if "subwords" in settings else "")
-
-    @property
-    def turning(self) -> str:
-        """The learners that take turns with a first one."""
-        return _named(REGISTRIES["learner"], _takes_turns)
-
-    @property
-    def cells_of_1997(self) -> str:
-        return _named(CELLS, lambda kind: kind.memory_cell)
-
-    @property
-    def cells_that_read_out(self) -> str:
-        return _named(CELLS, lambda kind: kind.reads_out)
-
-
 def refuse(table: Table, config: Any, task: Any = None) -> None:
     """Raise `BadInput` with the message of the first row whose condition holds."""
     case = Case(config, task)
     for words, holds in table.items():
         if holds(case):
             raise BadInput(words.format(x=case))
-
-
-def _named(kinds: Any, such: Callable[[Any], bool]) -> str:
-    return ", ".join(name for name, kind in kinds.items() if such(kind))
-
-
-def _takes_turns(kind: Any) -> bool:
-    return "first_steps" in settings_of(kind.Settings)
 
 
 def _each(names: Sequence[str], words: str, holds: Callable[[Case], Any]) -> Table:
@@ -199,7 +58,7 @@ def _without_memory(name: str, x: Case) -> bool:
 
 MEMBERS: Table = {
     "first is a setting of {x.turning}; the learner is {x.learner.name}": lambda x: (
-        x.first is not None and not _takes_turns(x.learner.kind)
+        x.first is not None and not takes_turns(x.learner.kind)
     ),
     "first must be a first-order learner, got {x.first.name}": lambda x: (
         x.first is not None and x.first.kind.exact

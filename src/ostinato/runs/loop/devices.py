@@ -23,7 +23,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from ...cells import Model
 from ...data import Batch
-from ...learning.learner import AXIS
+from ...learning.objective import AXIS
 from ...tasks.applying import outputs_on_from
 from ...tasks.metrics import Metric, counts_of
 from ...tasks.task import TaskSizes

@@ -26,7 +26,7 @@ import numpy as np
 
 from ...cells import Model
 from ...errors import BadInput
-from ...learning.learner import AXIS
+from ...learning.objective import AXIS
 from ...tasks import Task
 from ...weights import pack
 from ..config import Config

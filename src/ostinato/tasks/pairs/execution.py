@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ...constructors import from_arguments
 from ...data.generated import (
     STRATEGIES,
     Level,
@@ -29,7 +30,7 @@ from ...data.lines import read_table_of_pairs
 from ...data.splits import PARTS
 from ...data.tokens import END, Tokens
 from ...errors import BadInput
-from ...settings import from_arguments, setting, shared
+from ...settings import setting, shared
 from ..applying import ApplyOptions
 from ..task import AnsweringTask, checked_seed, random
 from .pairs import Pairs, PairSettings

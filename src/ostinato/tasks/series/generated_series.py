@@ -11,10 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...cells import Model
+from ...constructors import from_arguments
 from ...data import Batch
 from ...data.splits import shares
 from ...errors import BadInput
-from ...settings import from_arguments, setting
+from ...settings import setting
 from ...weights import own_precision
 from ..applying import ApplyOptions
 from ..framing import PerStep

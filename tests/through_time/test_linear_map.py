@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ostinato.through_time.paired import paired
+from ostinato.through_time.linear_map import paired
 from ostinato.through_time.step import evaluate
 
 

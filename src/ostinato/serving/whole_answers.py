@@ -89,8 +89,9 @@ USES = {
 }  # fmt: skip
 
 
-class Whole:
-    """
+class WholeAnswers:
+    """The route of a verb, each of whose answers is about a whole input.
+
     Args:
         run: answers by the method of its verb.
         verb: one of `USES`.

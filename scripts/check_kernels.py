@@ -100,9 +100,9 @@ def everything(xs, lengths, **options):
     return lambda cell: jax.tree.leaves(jax.device_get(run(cell)))
 
 
-def off(found, expected) -> float:
+def off(results, expected) -> float:
     """The largest difference of an array, for its size; NaN is infinite."""
-    pairs = zip(found, expected, strict=True)
+    pairs = zip(results, expected, strict=True)
     ratios = [np.max(np.abs(a - b)) / (np.max(np.abs(b)) + 1e-12) for a, b in pairs if np.size(b)]
     return float(np.nan_to_num(np.max(ratios), nan=np.inf))
 
@@ -139,14 +139,14 @@ def many_launches() -> bool:
         while not done.is_set():
             work(large).block_until_ready()
 
-    found = [np.array_equal(run(), expected) for _ in range(100)]
+    same = [np.array_equal(run(), expected) for _ in range(100)]
     other = threading.Thread(target=busy)
     other.start()
-    found += [np.array_equal(run(), expected) for _ in range(100)]
+    same += [np.array_equal(run(), expected) for _ in range(100)]
     done.set()
     other.join()
-    print(f"{sum(found)} of 200 launches gave the same bits, 100 beside another busy thread")
-    return all(found)
+    print(f"{sum(same)} of 200 launches gave the same bits, 100 beside another busy thread")
+    return all(same)
 
 
 def a_failed_launch() -> bool:
@@ -156,13 +156,13 @@ def a_failed_launch() -> bool:
     _kernel.run_kernel = partial(kernel, longest=0)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        found = jax.jit(lambda: ostinato.unroll(cell, xs, backend="persistent")[0])()
-        found.block_until_ready()
+        outputs = jax.jit(lambda: ostinato.unroll(cell, xs, backend="persistent")[0])()
+        outputs.block_until_ready()
     options = {"backend": "persistent", "on_failure": "nan"}
     spoiled = float(jax.jit(lambda: jnp.sum(ostinato.unroll(cell, xs, **options)[0] ** 2))())
     _kernel.run_kernel = kernel
     expected = jax.jit(lambda: ostinato.unroll(cell, xs, backend="scan")[0])()
-    right = off([np.asarray(found)], [np.asarray(expected)]) < 1e-5
+    right = off([np.asarray(outputs)], [np.asarray(expected)]) < 1e-5
     words = [str(w.message) for w in said if "persistent" in str(w.message)]
     print(f"a failed launch: {words}; its results are {'right' if right else 'WRONG'}")
     print(f"and with on_failure='nan' its loss is {spoiled}")
@@ -171,7 +171,7 @@ def a_failed_launch() -> bool:
 
 def within_shard_map() -> bool:
     """Kernels give the same bits within `jax.shard_map` over one device as without it."""
-    mesh, found = Mesh(np.array(jax.devices()[:1]), ("devices",)), []
+    mesh, agree = Mesh(np.array(jax.devices()[:1]), ("devices",)), []
     rows = P(None, "devices")
 
     def outputs(compute, cell, xs):
@@ -190,19 +190,19 @@ def within_shard_map() -> bool:
                     run, mesh=mesh, in_specs=(P(), rows), out_specs=out, check_vma=False
                 )
                 one, two = (jax.tree.leaves(jax.jit(how)(cell, xs)) for how in (run, split))
-                found.append(all(map(np.array_equal, one, two)))
-                words = "" if found[-1] else f", which differ by {off(two, one):.1e}"
+                agree.append(all(map(np.array_equal, one, two)))
+                words = "" if agree[-1] else f", which differ by {off(two, one):.1e}"
                 what = f"{function.__name__} B{batch} h{units} {products}"
-                print(f"{'ok ' if found[-1] else 'BAD'} shard_map: {what}{words}", flush=True)
-    return all(found)
+                print(f"{'ok ' if agree[-1] else 'BAD'} shard_map: {what}{words}", flush=True)
+    return all(agree)
 
 
 def main() -> int:
     if sys.argv[1:] == ["shard_map"]:
         return 0 if within_shard_map() else 1
     if len(sys.argv) > 1:
-        found = [agrees(sys.argv[1], *case) for case in CASES]
-        return 0 if all(found) else 1
+        agree = [agrees(sys.argv[1], *case) for case in CASES]
+        return 0 if all(agree) else 1
     started = [subprocess.Popen([sys.executable, __file__, name]) for name in CELLS]
     # Meanwhile: the GPU is shared.
     launches = [many_launches(), a_failed_launch(), within_shard_map()]

@@ -38,18 +38,18 @@ nothing if nothing is wrong. Each rule is a function in a file `rules_for_….py
 def main() -> None:
     if "--train" in sys.argv:
         record_all(CASES)
-    found = {
+    rules = {
         case.name: [finding.name for finding in diagnose(case.recorded())]
         for case in HEALTHY + FAULTS
     }
-    misses = sum(case.fault not in found[case.name] for case in FAULTS)
-    alarms = sum(bool(found[case.name]) for case in HEALTHY)
+    misses = sum(case.fault not in rules[case.name] for case in FAULTS)
+    alarms = sum(bool(rules[case.name]) for case in HEALTHY)
     lines = [f"- **{_name(rule)}**: {_first_line(rule)}" for rule in RULES]
     table = [
         "| run | planted | found |",
         "| --- | --- | --- |",
         *(
-            f"| {case.name} | {case.fault or '–'} | {', '.join(found[case.name]) or '–'} |"
+            f"| {case.name} | {case.fault or '–'} | {', '.join(rules[case.name]) or '–'} |"
             for case in FAULTS + HEALTHY
         ),
     ]

@@ -14,8 +14,8 @@ ROOT = Path(__file__).resolve().parent.parent
 def python_with(extra: str = "") -> str:
     """The path of a Python with `ostinato[extra]`: the active virtual environment, or `.venv`."""
     if sys.version_info < (3, 11):  # noqa: UP036
-        found = ".".join(map(str, sys.version_info[:3]))
-        sys.exit(f"Ostinato needs Python 3.11 or later, this is {found}")
+        version = ".".join(map(str, sys.version_info[:3]))
+        sys.exit(f"Ostinato needs Python 3.11 or later, this is {version}")
     folder = Path(sys.prefix) if sys.prefix != sys.base_prefix else ROOT / ".venv"
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     if not python.exists():

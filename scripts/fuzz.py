@@ -59,8 +59,8 @@ def _only(asked: argparse.Namespace, scratch: Path) -> int:
     from fuzzing.worker import one, prepare
 
     prepare()
-    found = one(asked.area, asked.only, asked.seed, scratch, asked.seconds, shown=True)
-    outcome, words, what = found
+    result = one(asked.area, asked.only, asked.seed, scratch, asked.seconds, shown=True)
+    outcome, words, what = result
     print(f"{what}\n{outcome}{': ' if words else ''}{words}")
     return int(outcome not in ("accepted", "refused"))
 
@@ -100,10 +100,10 @@ def _cases(asked: argparse.Namespace, areas: dict) -> list[tuple[str, int]]:
     if asked.area is not None:
         return [(asked.area, number) for number in range(asked.cases)]
     total = sum(share for _, share in areas.values())
-    found = []
+    cases = []
     for area, (_, share) in areas.items():
-        found += [(area, number) for number in range(max(1, asked.cases * share // total))]
-    return found
+        cases += [(area, number) for number in range(max(1, asked.cases * share // total))]
+    return cases
 
 
 def _again(asked: argparse.Namespace, area: str, number: int) -> str:
@@ -118,20 +118,20 @@ def _table(counts: dict[str, collections.Counter], seconds: collections.Counter)
         "| --- | --- | --- | --- | --- | --- |",
     ]
     sums: collections.Counter = collections.Counter()
-    for area, found in counts.items():
-        row = _row(found, seconds[area])
+    for area, outcomes in counts.items():
+        row = _row(outcomes, seconds[area])
         sums.update(row)
         lines.append(f"| {area.replace('_', ' ')} | {' | '.join(f'{x:,}' for x in row.values())} |")
     lines.append(f"| **all** | {' | '.join(f'{x:,}' for x in sums.values())} |")
     return "\n".join(lines) + "\n"
 
 
-def _row(found: collections.Counter, seconds: float) -> dict[str, int]:
-    total, good = sum(found.values()), found["accepted"] + found["refused"]
+def _row(outcomes: collections.Counter, seconds: float) -> dict[str, int]:
+    total, good = sum(outcomes.values()), outcomes["accepted"] + outcomes["refused"]
     return {
         "cases": total,
-        "accepted": found["accepted"],
-        "refused": found["refused"],
+        "accepted": outcomes["accepted"],
+        "refused": outcomes["refused"],
         "failures": total - good,
         "seconds": round(seconds),
     }

@@ -86,26 +86,26 @@ def main() -> int:
         import ostinato.cli.verbs
         import ostinato.runs.loop.start  # noqa: F401  what every fork has then
 
-        found = collections.Counter()
+        outcomes = collections.Counter()
         started = time.monotonic()
         if asked.kills:
-            kills(asked.kills, random.Random(asked.seed), found)
+            kills(asked.kills, random.Random(asked.seed), outcomes)
             print(f"kills: {time.monotonic() - started:.0f} s", flush=True)
         if asked.damages:
             timed(command("train", *OPTIONS, "--run", "whole"))
-            reports(asked.damages // 10, random.Random(asked.seed + 2), found)
-            damages(asked.damages, random.Random(asked.seed + 1), found)
+            reports(asked.damages // 10, random.Random(asked.seed + 2), outcomes)
+            damages(asked.damages, random.Random(asked.seed + 1), outcomes)
         print(f"in all: {time.monotonic() - started:.0f} s\n")
     print("| what was done | what followed | cases |\n| --- | --- | --- |")
-    for (what, outcome), count in sorted(found.items()):
+    for (what, outcome), count in sorted(outcomes.items()):
         print(f"| {what} | {outcome} | {count} |")
-    return int(any(outcome.startswith("FAILED") for _, outcome in found))
+    return int(any(outcome.startswith("FAILED") for _, outcome in outcomes))
 
 
 # Kills
 
 
-def kills(count: int, chance: random.Random, found: collections.Counter) -> None:
+def kills(count: int, chance: random.Random, outcomes: collections.Counter) -> None:
     for index, (name, settings, pause, promise) in enumerate(KINDS):
         whole = Path(f"whole-{index}")
         followed(whole, settings, pause)
@@ -128,7 +128,7 @@ def kills(count: int, chance: random.Random, found: collections.Counter) -> None
                         losses.append(fate.lost_seconds if promise[1] == "s" else fate.lost_steps)
             outcome = end if end != "ended" else compared(path, whole)
             for moment in moments:
-                found[f"{name}: killed, {moment}", outcome] += 1
+                outcomes[f"{name}: killed, {moment}", outcome] += 1
             if outcome.startswith("FAILED"):
                 print(f"{path}: {', '.join(moments)}: {outcome}", flush=True)
                 shutil.copytree(path, Path(tempfile.gettempdir()) / f"kept-{path}")
@@ -137,7 +137,7 @@ def kills(count: int, chance: random.Random, found: collections.Counter) -> None
         lost, (most, unit) = max(losses, default=0), promise
         print(f"{name}: {killed} kills of {runs} runs lost at most {lost:.4g} {unit}", flush=True)
         if lost > most:
-            found[name, f"FAILED: lost {lost:.4g} {unit}, more than {most:g}"] += 1
+            outcomes[name, f"FAILED: lost {lost:.4g} {unit}, more than {most:g}"] += 1
 
 
 class Fate(NamedTuple):
@@ -321,8 +321,8 @@ def arrays(path: Path) -> dict[str, tuple]:
     import safetensors.numpy
 
     file = max((path / "checkpoints").glob("step-*"))
-    found = safetensors.numpy.load_file(file)
-    return {file.name: (), **{n: (x.dtype, x.shape, x.tobytes()) for n, x in found.items()}}
+    tensors = safetensors.numpy.load_file(file)
+    return {file.name: (), **{n: (x.dtype, x.shape, x.tobytes()) for n, x in tensors.items()}}
 
 
 def logged(path: Path) -> list[dict]:
@@ -334,11 +334,11 @@ def logged(path: Path) -> list[dict]:
     return [{k: v for k, v in event.items() if k not in CLOCK} for event in events]
 
 
-def reports(count: int, chance: random.Random, found: collections.Counter) -> None:
+def reports(count: int, chance: random.Random, outcomes: collections.Counter) -> None:
     shutil.copytree("whole", "looked-at")
     seconds = timed(command("lens", "looked-at"))
     for i in range(count):
-        found[killed_report(Path(f"report-{i}"), chance.uniform(0, seconds))] += 1
+        outcomes[killed_report(Path(f"report-{i}"), chance.uniform(0, seconds))] += 1
         shutil.rmtree(f"report-{i}")
 
 
@@ -359,7 +359,7 @@ def killed_report(path: Path, after: float) -> tuple[str, str]:
 # Damages
 
 
-def damages(count: int, chance: random.Random, found: collections.Counter) -> None:
+def damages(count: int, chance: random.Random, outcomes: collections.Counter) -> None:
     from ostinato.errors import BadInput
     from ostinato.runs import open_run, train
 
@@ -388,7 +388,7 @@ def damages(count: int, chance: random.Random, found: collections.Counter) -> No
             outcome = f"FAILED: {type(error).__name__}: {str(error)[:200]}"
         if outcome.startswith("FAILED"):
             print(f"damage {i}: {what}: {outcome}", flush=True)
-        found[what, outcome] += 1
+        outcomes[what, outcome] += 1
         shutil.rmtree(path)
 
 

@@ -57,17 +57,17 @@ def digests() -> dict[str, str]:
 
     from ostinato.runs import Config, train
 
-    found = {}
+    hashes = {}
     with tempfile.TemporaryDirectory() as folder:
         for number, (name, settings) in enumerate(RUNS.items()):
             try:
                 run = train(Config(**COMMON | settings), Path(folder, str(number)))
                 every = jax.tree.leaves(run.network())
                 leaves = [np.asarray(x) for x in every if hasattr(x, "dtype")]
-                found[name] = hashlib.sha256(b"".join(x.tobytes() for x in leaves)).hexdigest()
+                hashes[name] = hashlib.sha256(b"".join(x.tobytes() for x in leaves)).hexdigest()
             except (Exception, SystemExit) as error:
-                found[name] = f"{type(error).__name__}: {error}".splitlines()[0]
-    return found
+                hashes[name] = f"{type(error).__name__}: {error}".splitlines()[0]
+    return hashes
 
 
 def digests_of(tree: Path) -> dict[str, str]:

@@ -169,7 +169,7 @@ def options(verb: str) -> list[tuple[str, str, type]]:
 
     groups = {group.name: group.typer_instance for group in cli.app.registered_groups}
     app = groups.get(verb) or cli.app
-    found = []
+    named = []
     for command in app.registered_commands:
         assert command.callback is not None
         if verb not in ("data", command.name or command.callback.__name__):
@@ -182,8 +182,8 @@ def options(verb: str) -> list[tuple[str, str, type]]:
             names = [name for name in given if isinstance(name, str) and name.startswith("--")]
             names = names or ["--" + parameter.name.replace("_", "-")]
             kind = next((t for t in BY_TYPE if t is annotation or annotation == (t | None)), str)
-            found.append((names[-1], parameter.name, kind))
-    return found
+            named.append((names[-1], parameter.name, kind))
+    return named
 
 
 def ran(case: Case, words: list[str], as_json: bool) -> str:

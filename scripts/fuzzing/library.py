@@ -153,10 +153,10 @@ def initialising(case: Case) -> str:
     dtype = mostly(chance, (jnp.float32, jnp.bfloat16, jnp.int32), 0.9)
     case.what = f"{name}({first!r:.40})(key, {shape!r:.40}, {dtype!r:.40})"
     one = key(chance)
-    found = attempt(lambda: getattr(initialisers, name)(first)(one, shape, dtype))
-    check(found.shape == tuple(shape), f"shape {found.shape}")
+    drawn = attempt(lambda: getattr(initialisers, name)(first)(one, shape, dtype))
+    check(drawn.shape == tuple(shape), f"shape {drawn.shape}")
     given = isinstance(first, int | float) and math.isfinite(first) and abs(first) < 1e30
-    finite = bool(jnp.all(jnp.isfinite(found.astype(jnp.float32))))
+    finite = bool(jnp.all(jnp.isfinite(drawn.astype(jnp.float32))))
     check(finite or not given, f"{name} is not finite")
     return ACCEPTED
 

@@ -119,7 +119,7 @@ def shape(words: str) -> str:
     words = re.sub(r"'[^']*'|\"[^\"]*\"", "'…'", words)
     words = re.sub(r"(?<![\w:])(/[\w.~-]+)+/?", "/…", words)
     number = r"(\.py:\d+)|-?\d+(\.\d+)?(e[+-]?\d+)?"
-    return re.sub(number, lambda found: found[1] or "N", words)[:140]
+    return re.sub(number, lambda match: match[1] or "N", words)[:140]
 
 
 def check(good: Any, words: str) -> None:

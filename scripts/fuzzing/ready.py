@@ -126,12 +126,12 @@ def copied(case: Case, name: str) -> Path:
 
 def content(folder: Path) -> dict[str, str]:
     """What lies in a folder: every name with its kind, and what is in it; no link is followed."""
-    found = {}
+    contents = {}
     for here, folders, files in os.walk(folder):
         for name in (*folders, *files):
             path = os.path.join(here, name)
-            found[os.path.relpath(path, folder)] = _content(path)
-    return found
+            contents[os.path.relpath(path, folder)] = _content(path)
+    return contents
 
 
 def _content(path: str) -> str:

@@ -22,17 +22,17 @@ def settings(case: Case) -> str:
         given[chance.choice(("", "unit", "Units", "format", "💥"))] = 1
     if chance.random() < 0.6:
         case.what = f"Config(**{_short(given)})"
-        found = attempt(lambda: Config(**given))
+        config = attempt(lambda: Config(**given))
     else:
         whole = Config().flat() | given
         words = ""
         if chance.random() < 0.5:
             words, whole = mutated(Config().as_json(), chance)
         case.what = f"Config.from_json: {words or _short(given)}"
-        found = attempt(lambda: Config.from_json(whole))
-    check(Config(**found.flat()) == found, "the flat settings give another configuration")
-    document = json.loads(str(found), parse_constant=_no_number)
-    check(Config.from_json(document) == found, "JSON gives another configuration")
+        config = attempt(lambda: Config.from_json(whole))
+    check(Config(**config.flat()) == config, "the flat settings give another configuration")
+    document = json.loads(str(config), parse_constant=_no_number)
+    check(Config.from_json(document) == config, "JSON gives another configuration")
     return ACCEPTED
 
 

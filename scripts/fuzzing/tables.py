@@ -52,10 +52,10 @@ class Meant:
 
     def groups(self) -> list[list[int]]:
         """The rows of each series, in order of first appearance."""
-        found: dict[Any, list[int]] = {}
+        rows_of: dict[Any, list[int]] = {}
         for row in range(self.rows):
-            found.setdefault(None if self.ids is None else self.ids[row], []).append(row)
-        return [*found.values()]
+            rows_of.setdefault(None if self.ids is None else self.ids[row], []).append(row)
+        return [*rows_of.values()]
 
     def constant(self) -> bool:
         """Whether every series has one label at most."""
@@ -134,14 +134,14 @@ def _meant(chance: random.Random, kind: str) -> Meant:
 
 def _numbers(chance: random.Random, rows: int) -> list[Decimal | None]:
     digits, most = chance.choice(((0, 2000), (0, 99), (3, 9), (3, 5000), (2, 90_000), (6, 1)))
-    found: list[Decimal | None] = [
+    column: list[Decimal | None] = [
         Decimal(chance.randint(-most * 10**digits, most * 10**digits)).scaleb(-digits)
         for _ in range(rows)
     ]
     if chance.random() < 0.1:
         for _ in range(chance.randint(1, 3)):
-            found[chance.randrange(rows)] = None
-    return found
+            column[chance.randrange(rows)] = None
+    return column
 
 
 def _ids(chance: random.Random, meant: Meant, kind: str) -> None:
@@ -188,17 +188,17 @@ def _labels(chance: random.Random, meant: Meant) -> None:
         "numbers": [*range(count)],
         "codes": chance.sample(CODES, count),  # different things
     }[style]
-    found = [chance.choice(known) for _ in range(meant.rows)]
+    labels = [chance.choice(known) for _ in range(meant.rows)]
     if chance.random() < 0.6:
         for rows in meant.groups():
             for row in rows:
-                found[row] = found[rows[0]]
-    cells = [str(x) for x in found]
+                labels[row] = labels[rows[0]]
+    cells = [str(x) for x in labels]
     if chance.random() < 0.15:
         for _ in range(chance.randint(1, 3)):
             row = chance.randrange(meant.rows)
-            found[row], cells[row] = None, chance.choice(MISSING)
-    meant.labels, meant.written["label"] = found, cells
+            labels[row], cells[row] = None, chance.choice(MISSING)
+    meant.labels, meant.written["label"] = labels, cells
 
 
 def _times(chance: random.Random, meant: Meant) -> None:
@@ -316,15 +316,15 @@ def _parquet(
     columns: dict[str, Any] = {}
     for name in names:
         if name in meant.numbers:
-            found = meant.numbers[name]
+            column = meant.numbers[name]
             kind = chance.choice(("float64", "decimal", "int64"))
-            whole = all(x is None or x == x.to_integral_value() for x in found)
+            whole = all(x is None or x == x.to_integral_value() for x in column)
             if kind == "decimal":
-                columns[name] = pyarrow.array(found, pyarrow.decimal128(30, 6))
+                columns[name] = pyarrow.array(column, pyarrow.decimal128(30, 6))
             elif kind == "int64" and whole:
-                columns[name] = pyarrow.array([None if x is None else int(x) for x in found])
+                columns[name] = pyarrow.array([None if x is None else int(x) for x in column])
             else:
-                columns[name] = pyarrow.array([None if x is None else float(x) for x in found])
+                columns[name] = pyarrow.array([None if x is None else float(x) for x in column])
             continue
         cells: list[Any] = [None if cell in MISSING else cell for cell in meant.written[name]]
         if all(cell is None or (cell.isdecimal() and str(int(cell)) == cell) for cell in cells):
@@ -397,9 +397,9 @@ def _compare(read: Any, meant: Meant, called: dict[str, str], task: str) -> None
     ]
     right = [np.array(columns).T[rows] for rows in groups]
     check(read.names == [called[name] for name in meant.numbers], f"columns {read.names}")
-    found = read.series if task == "series" else np.split(read.as_read.inputs, read.data.begins[1:])
-    check(len(found) == len(right), f"{len(found)} series where {len(right)} were meant")
-    for one, two in zip(found, right, strict=True):
+    given = read.series if task == "series" else np.split(read.as_read.inputs, read.data.begins[1:])
+    check(len(given) == len(right), f"{len(given)} series where {len(right)} were meant")
+    for one, two in zip(given, right, strict=True):
         check(one.shape == two.shape, f"a series of {one.shape} where {two.shape} was meant")
         wrong = np.argwhere(~((one == two) | (np.isnan(one) & np.isnan(two))))
         for at in map(tuple, wrong[:1]):
@@ -502,6 +502,6 @@ def _texts(case: Case) -> str:
     check(not (header or turned or spoilt), "accepted, though a line is no label and text")
     check(read.texts == [text for _, text in rows], "other texts than were meant")
     numbers = read.data.targets
-    found = [read.answers.classes[n] for n in numbers]
-    check(found == [label for label, _ in rows], "other labels than were meant")
+    answers = [read.answers.classes[n] for n in numbers]
+    check(answers == [label for label, _ in rows], "other labels than were meant")
     return ACCEPTED

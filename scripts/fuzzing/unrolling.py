@@ -85,26 +85,26 @@ def _state(chance: random.Random, module: Any, batch: tuple) -> tuple[Any, str]:
 
 
 def _options(chance: random.Random, steps: int, batch: tuple) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     if chance.random() < 0.3:
         good = np.array([chance.randint(0, steps) for _ in range(math.prod(batch))]).reshape(batch)
-        found["lengths"] = chance.choices(
+        options["lengths"] = chance.choices(
             (good.astype(int), good.tolist(), good + 1, good - 1, good.astype(float),
              good[..., None], anything(chance)), (8, 2, 1, 1, 1, 1, 1),
         )[0]  # fmt: skip
     if chance.random() < 0.25:
-        found["reverse"] = mostly(chance, (True, False), 0.9)
+        options["reverse"] = mostly(chance, (True, False), 0.9)
     if chance.random() < 0.3:
-        found["memory"] = mostly(chance, ("all", "sqrt", 1, 2, 100), 0.8)
+        options["memory"] = mostly(chance, ("all", "sqrt", 1, 2, 100), 0.8)
     if chance.random() < 0.15:
-        found["compute"] = mostly(chance, ("bfloat16", "float32", "float16", jnp.bfloat16), 0.7)
+        options["compute"] = mostly(chance, ("bfloat16", "float32", "float16", jnp.bfloat16), 0.7)
     if chance.random() < 0.15:
-        found["watch"] = mostly(chance, ("states", "products", "slopes"), 0.8)
+        options["watch"] = mostly(chance, ("states", "products", "slopes"), 0.8)
     if chance.random() < 0.1:
-        found["backend"] = mostly(chance, ("scan", "persistent", None), 0.8)
+        options["backend"] = mostly(chance, ("scan", "persistent", None), 0.8)
     if chance.random() < 0.05:
-        found["on_failure"] = mostly(chance, ("scan", "nan"), 0.6)
-    return found
+        options["on_failure"] = mostly(chance, ("scan", "nan"), 0.6)
+    return options
 
 
 def _loop(module: Any, xs: Any, state: Any, batch: tuple, options: dict) -> tuple:
@@ -129,8 +129,8 @@ def _kept(valid: np.ndarray, a: Any, b: Any) -> Any:
     return jnp.where(valid.reshape(valid.shape + (1,) * (a.ndim - valid.ndim)), a, b)
 
 
-def _compare(found: tuple, expected: tuple, dtype: str, options: dict, steps: int) -> None:
-    (ys, final), (each, state) = found, expected
+def _compare(result: tuple, expected: tuple, dtype: str, options: dict, steps: int) -> None:
+    (ys, final), (each, state) = result, expected
     check(len(ys) == steps, f"{len(ys)} outputs of {steps} steps")
     used = [dtype, *([str(jnp.dtype(options["compute"]))] if options.get("compute") else [])]
     tolerance = 200 * max(float(jnp.finfo(name).eps) for name in used if name in DTYPES)

@@ -130,9 +130,9 @@ def _stranger(case: Case, server: Server) -> str:
         )
     if method != "GET" and chance.random() < 0.3:
         target += ("&" if "?" in target else "?") + f"token={token}"
-    found = _ask(case, server, method, target, headers, body)
-    check(found is None or found.status in (400, 403), f"a stranger was answered {found}")
-    check(found is None or token.encode() not in found.rest, "a stranger was told the token")
+    reply = _ask(case, server, method, target, headers, body)
+    check(reply is None or reply.status in (400, 403), f"a stranger was answered {reply}")
+    check(reply is None or token.encode() not in reply.rest, "a stranger was told the token")
     return REFUSED
 
 
@@ -155,8 +155,8 @@ def _other_site(case: Case, server: Server) -> str:
     else:
         method, target, body = "POST", f"/api/{chance.choice(CHANGING)}", b"{}"
         del headers["X-Studio"]
-    found = _ask(case, server, method, target, headers, body)
-    check(found is None or found.status in (400, 403), f"another site was answered {found}")
+    reply = _ask(case, server, method, target, headers, body)
+    check(reply is None or reply.status in (400, 403), f"another site was answered {reply}")
     return REFUSED
 
 
@@ -171,13 +171,13 @@ def _odd(case: Case, server: Server) -> str:
         )  # fmt: skip
         values = ("-1", "0", "99999999999", "x", "chunked", "bytes=0-", "100-continue", "²", "")
         headers[name] = case.chance.choice(values)
-    found = _ask(case, server, method, target, headers, body)
-    if found is None:
+    reply = _ask(case, server, method, target, headers, body)
+    if reply is None:
         return REFUSED
-    check(found.status < 500, f"an error of the server: {found}")
-    check(SECRET.encode() not in found.rest, "a file outside of the folder was told")
-    check(server.token.encode() not in found.rest, "the token was told")
-    return ACCEPTED if found.status < 400 else REFUSED
+    check(reply.status < 500, f"an error of the server: {reply}")
+    check(SECRET.encode() not in reply.rest, "a file outside of the folder was told")
+    check(server.token.encode() not in reply.rest, "the token was told")
+    return ACCEPTED if reply.status < 400 else REFUSED
 
 
 def _slow(case: Case, server: Server) -> str:

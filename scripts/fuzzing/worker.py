@@ -32,8 +32,8 @@ def work(cases: list[tuple[str, int]], seed: int, scratch: Path, limit: float) -
         _tell(channel, {"begins": [area, number]})
         started = time.monotonic()
         outcome, words, what = one(area, number, seed, scratch, limit)
-        found = {"outcome": outcome, "words": words, "what": what, "shape": shape(words)}
-        _tell(channel, {**found, "ends": [area, number], "seconds": time.monotonic() - started})
+        result = {"outcome": outcome, "words": words, "what": what, "shape": shape(words)}
+        _tell(channel, {**result, "ends": [area, number], "seconds": time.monotonic() - started})
         if number % LOOK_EVERY == 0:
             _let_go()
 

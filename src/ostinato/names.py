@@ -16,9 +16,9 @@ def plain_name(path: str) -> str:
         ('forget gate', 'layer 1, R, block 2')
     """
     words = re.sub(r"\.cell(?=[. \[]|$)", "", path)
-    words = re.sub(r"\.layers\[(\d+)\]", lambda found: f", layer {int(found[1]) + 1}", words)
+    words = re.sub(r"\.layers\[(\d+)\]", lambda match: f", layer {int(match[1]) + 1}", words)
     words = re.sub(r"\.(forward|backward)\b", r", \1", words)
-    words = re.sub(r"\[(\d+)\]$", lambda found: f", block {int(found[1]) + 1}", words)
+    words = re.sub(r"\[(\d+)\]$", lambda match: f", block {int(match[1]) + 1}", words)
     words = re.sub(r" (tanh|sigmoid|relu) (\d+)$", _numbered, words)
     words = re.sub(r"\.(?=\w)", ", ", words)
     return words.strip(" ,")

@@ -117,7 +117,7 @@ def _settings_of(kind: type) -> dict[str, Setting]:
         hints = typing.get_type_hints(kind)
     except NameError as error:
         raise BadInput(f"the types of {kind.__qualname__} cannot be read: {error}") from None
-    found = {}
+    settings = {}
     for field in dataclasses.fields(kind):
         where = f"{kind.__qualname__}.{field.name}"
         default = field.default
@@ -126,8 +126,10 @@ def _settings_of(kind: type) -> dict[str, Setting]:
         if default is dataclasses.MISSING:
             raise BadInput(f"{where} must have a default")
         known = {name: x for name, x in field.metadata.items() if name in _CHECKS}
-        found[field.name] = Setting(field.name, *_type(hints[field.name], where), default, **known)
-    return found
+        settings[field.name] = Setting(
+            field.name, *_type(hints[field.name], where), default, **known
+        )
+    return settings
 
 
 _CHECKS = {field.name for field in dataclasses.fields(Setting)} - {"name", "type", "optional"}
@@ -169,12 +171,12 @@ def shared(settings: Any, kind: type) -> dict[str, Any]:
 
 def options(settings: Any) -> dict[str, Any]:
     """The settings as keyword arguments of a constructor; those that are `None` are left out."""
-    found = {}
+    arguments = {}
     for name, one in settings_of(type(settings)).items():
         value = getattr(settings, name)
         if value is not None:
-            found[name] = value if one.read is None else one.read(value)
-    return found
+            arguments[name] = value if one.read is None else one.read(value)
+    return arguments
 
 
 def as_json(settings: Any) -> dict[str, Any]:
@@ -239,12 +241,12 @@ def read_numbers(text: str) -> int | tuple[int, ...]:
         (128, (150, 130))
     """
     try:
-        found = tuple(int(part) for part in text.split(","))
+        numbers = tuple(int(part) for part in text.split(","))
     except ValueError:
         raise BadInput(
             f"it must be a whole number, or one per layer like 150,130,110; got {as_words(text)}"
         ) from None
-    return found[0] if len(found) == 1 else found
+    return numbers[0] if len(numbers) == 1 else numbers
 
 
 def _plain(value: Any) -> Any:

@@ -181,7 +181,7 @@ def _measured(
     ]
     values = evaluation.all_metrics(run, network, task, part, report, len(predicted), devices)
     value = values.pop(task.metric.name)
-    found = confusion(network, task, part)
+    confused = confusion(network, task, part)
     return {
         "metric": task.metric.name,
         "value": _finite(value),
@@ -190,7 +190,7 @@ def _measured(
         "yardsticks": task.yardsticks(part),
         "metrics": {name: _or_none(value) for name, value in values.items()},
         "predicted": sum(predicted),
-        **({} if found is None else {"confusion": found.as_json()}),
+        **({} if confused is None else {"confusion": confused.as_json()}),
     }
 
 

@@ -48,25 +48,25 @@ def score(
         ostinato apply runs/translate-gru-1 test.en | ostinato score - test.de
         ostinato score answers.en one.en two.en --synonyms synonyms.txt --alpha 0.8
     """
-    found = [line.strip() for line in given_lines(texts)]
+    answers = [line.strip() for line in given_lines(texts)]
     columns = [read_lines(file) for file in references]
     for file, lines in zip(references, columns, strict=True):
-        if len(lines) != len(found):
-            raise BadInput(f"{texts} has {len(found)} lines and {file} {len(lines)}")
+        if len(lines) != len(answers):
+            raise BadInput(f"{texts} has {len(answers)} lines and {file} {len(lines)}")
     right = [[x for line in row for x in in_columns(line)] for row in zip(*columns, strict=True)]
     known = None if synonyms is None else read_synonyms(synonyms)
     value = meteor(
-        found, right, alpha=alpha, beta=beta, gamma=gamma, stems=not no_stems, synonyms=known
+        answers, right, alpha=alpha, beta=beta, gamma=gamma, stems=not no_stems, synonyms=known
     )
-    values = {"exact": any_match(found, right), "METEOR": value}
+    values = {"exact": any_match(answers, right), "METEOR": value}
     with left_out_if_missing():
         both = (
-            bleu(found, right, lowercase=lowercase, tokenize=tokenize, order=order),
-            chrf(found, right),
+            bleu(answers, right, lowercase=lowercase, tokenize=tokenize, order=order),
+            chrf(answers, right),
         )
         values |= {f"{one.name} ({one.signature})": one.value for one in both}
     if as_json:
-        return print_json({"texts": len(found), "scores": values}, indent=2)
+        return print_json({"texts": len(answers), "scores": values}, indent=2)
     with writing():
         for name, value in values.items():
             print(f"{name}: {value:.4g}")

@@ -37,8 +37,8 @@ class BesideMarkov(Trained):
             len(task.labels),
             report=job.report,
         )
-        found = most_probable_words(models, lexicon, _drawings(test), job.report)
-        right = [task.words[n] == text for n, text in zip(found, task.texts(test), strict=True)]
+        read = most_probable_words(models, lexicon, _drawings(test), job.report)
+        right = [task.words[n] == text for n, text in zip(read, task.texts(test), strict=True)]
         return Result(
             row=row.name,
             seed=seed,

@@ -248,10 +248,10 @@ def film_errors(trial: Trial) -> Measurements:
     """The cross-entropy per frame on test clips, and squared errors by how far ahead a frame is."""
     task = trial.task
     values = measured(trial.network, task.evaluated("test"), task.metrics)
-    found = dict(zip([metric.name for metric in task.metrics], values, strict=True))
+    by_metric = dict(zip([metric.name for metric in task.metrics], values, strict=True))
     ahead = [f"{name} {value:.4g}" for name, value in task.scores(trial.network, "test").items()]
     words = f"{', '.join(ahead)}." if ahead else ""
-    return Measurements({name: found.get(name) for name in (PREDICTED, AGAIN)}, words=words)
+    return Measurements({name: by_metric.get(name) for name in (PREDICTED, AGAIN)}, words=words)
 
 
 def film_row(name: str, title: str, published: float | None, **settings: Any) -> TableRow:

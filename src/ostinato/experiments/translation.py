@@ -1,6 +1,6 @@
 """Sutskever et al. (2014), tables 1 and 2: translation by a reversed source, and rescoring."""
 
-from typing import Any
+from typing import Any, cast
 
 from ..errors import BadInput
 from ..runs import open_run
@@ -8,6 +8,7 @@ from ..tasks.applying import ApplyOptions
 from ..tasks.pairs.rescoring import Candidate, combined
 from ..tasks.pairs.write_answers import written
 from ..tasks.scores import bleu
+from ..wiring import EncoderDecoder
 from .page import learning_curves
 from .recipes import Measurements, TableRow
 from .trained import Trained, Trial
@@ -20,7 +21,7 @@ OTHER, LSTM = "other", "reversed"
 def measure(trial: Trial) -> Measurements:
     """BLEU of the test part; for the other system also that of its list, rescored by the LSTM."""
     task: Any = trial.task
-    network: Any = trial.network
+    network = cast(EncoderDecoder, trial.network)
     sources, references = task.parts["test"][0], task.all_references("test")
     how = ApplyOptions(beam=BEAM, n_best=BEAM, penalty=0.0)
     lists = [*written(network, sources, task.targets, how, task.longest)]

@@ -204,9 +204,9 @@ class _Header:
         packed = np.concatenate([block.ravel() for block in blocks])
         number = len(self.fixed)
         name = f"{self.name}_w{number}"
-        found = affine(vector.places[0])
-        assert found is not None
-        offset = f" + {found[0]}" if found[0] else ""
+        index = affine(vector.places[0])
+        assert index is not None
+        offset = f" + {index[0]}" if index[0] else ""
         x, out = f"{self._called(vector.value)}{offset}", self._called(product)
         counts = f"{len(range(0, wide, WIDE))}, {len(range(wide, columns, NARROW))}"
         if self.bits == 32:

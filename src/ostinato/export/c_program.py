@@ -83,20 +83,20 @@ def _of_forecast(about: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of_answers(about: Mapping[str, Any]) -> dict[str, Any]:
-    found = about["answers"]
-    if found["classes"] is None:
-        scaler = found["scaler"]
+    answers = about["answers"]
+    if answers["classes"] is None:
+        scaler = answers["scaler"]
         own: dict[str, Any] = {
             "what": "numbers",
             "answer_shift": _doubles(scaler["shift"]),
             "answer_factor": _doubles(scaler["factor"]),
         }
     else:
-        several = bool(found.get("several"))
+        several = bool(answers.get("several"))
         own = {
             "what": f"{'labels' if several else 'a label'}, and the probability of each",
             "several": int(several),
-            "labels": _texts([" ".join(str(x).split()) for x in found["classes"]]),
+            "labels": _texts([" ".join(str(x).split()) for x in answers["classes"]]),
         }
     return own | (_of_rows(about) if "columns" in about else _of_tokens(about))
 

@@ -97,9 +97,9 @@ class Printer:
         return f"{self.name(read.value)}[{self._place(axes, read.places)}]"
 
     def _place(self, axes: "_Axes", places: np.ndarray) -> str:
-        found = affine(places)
-        if found is not None:
-            return axes.sum(*found)
+        index = affine(places)
+        if index is not None:
+            return axes.sum(*index)
         table = f"{self.name(-1)}{len(self.tables)}"
         for name, known in self.tables.items():
             if np.array_equal(known, places.ravel()):
@@ -150,9 +150,9 @@ class Printer:
         inner = _Axes.of(inner_shape, [p.reshape(-1, *inner_shape)[0] for p in places], "k")
         terms = []
         for term in loop.terms:
-            found = affine(term.places)
-            assert found is not None
-            offset, strides = found
+            index = affine(term.places)
+            assert index is not None
+            offset, strides = index
             place = " + ".join(
                 words
                 for words in (
@@ -206,7 +206,7 @@ class _Axes:
 
     @classmethod
     def of(cls, shape: tuple[int, ...], places: list[np.ndarray], letter: str = "i") -> "_Axes":
-        strides = [found[1] for found in map(affine, places) if found is not None]
+        strides = [index[1] for index in map(affine, places) if index is not None]
         if len(strides) < len(places):  # a table is read in the order of the loop
             own = affine(np.arange(int(np.prod(shape, dtype=int))).reshape(shape))
             assert own is not None

@@ -150,9 +150,9 @@ class Reduction:
         if self.outer != 1 or sum(fixed) != 1:
             return None
         vector, weights = self.terms[fixed.index(False)], self.terms[fixed.index(True)]
-        found = vector.affine
-        together = found is not None and found[1][0] == 0
-        gapless = found is not None and (found[1][1] == 1 or vector.places.shape[1] == 1)
+        index = vector.affine
+        together = index is not None and index[1][0] == 0
+        gapless = index is not None and (index[1][1] == 1 or vector.places.shape[1] == 1)
         return (vector, weights) if together and gapless else None
 
 

@@ -168,8 +168,8 @@ class _Lowering:
         """A constant laid out so that neighbouring outputs read neighbouring numbers."""
         if read.value not in self.program.constants or read.places.ndim != 2:
             return read
-        found = affine(read.places)
-        if places.shape != read.places.shape or (found is not None and found[1][0] == 1):
+        index = affine(read.places)
+        if places.shape != read.places.shape or (index is not None and index[1][0] == 1):
             return read
         number = self._new(read.places.T.shape, read.value)
         self.constants[number] = self.constants[read.value][read.places.T.ravel()]

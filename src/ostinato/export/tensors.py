@@ -161,9 +161,9 @@ class _Walk:
         if np.array_equal(flat, np.arange(size)):
             return self._reshaped(x, shape, places.shape)
         x = self._reshaped(x, shape, (size,))
-        found = affine(flat)
-        if found is not None and found[1] == (1,):
-            x = self.writer.cut(x, found[0], found[0] + flat.size)
+        index = affine(flat)
+        if index is not None and index[1] == (1,):
+            x = self.writer.cut(x, index[0], index[0] + flat.size)
         else:
             x = self.writer.take(x, flat)
         return self._reshaped(x, (flat.size,), places.shape)

@@ -9,12 +9,13 @@ Source: Krause (2015), section 2.3, after Hermans and Schrauwen (2013).
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ..cells import Model
 from ..cells.building import input_size, output_size
 from ..cells.cell import Wrapper
 from ..data import Batch
@@ -97,30 +98,36 @@ class LayerWise(LedBy):
     def summary(self, reports: list[dict[str, Any]]) -> dict[str, Any]:
         return self.together.summary(reports)
 
-    def initial(self, network: Any) -> State:
-        stack = _stack_of(network)
-        inputs = input_size(stack) if network.encoding is None else network.encoding.size
-        bias = network.readout.b is not None
+    def initial(self, network: Model) -> State:
+        layered = _layered(network)
+        stack, encoding = _stack_of(layered), layered.encoding
+        inputs = input_size(stack) if encoding is None else encoding.size
+        bias = layered.readout.b is not None
         readouts = []
         for k in range(len(stack.layers) - 1):
             below = Stack(stack.layers[: k + 1], skip=stack.skip)
             width, key = output_size(below, inputs), jax.random.key(k)
-            readouts.append(Readout(width, network.outputs, key=key, bias=bias))
+            readouts.append(Readout(width, layered.outputs, key=key, bias=bias))
         stages = [
-            self.alone.initial(_stage(network, tuple(readouts), k))
+            self.alone.initial(_stage(layered, tuple(readouts), k))
             for k in range(len(stack.layers))
         ]
-        whole = self.together.initial(network)
+        whole = self.together.initial(layered)
         return State(jnp.zeros((), jnp.int32), tuple(readouts), (*stages, whole))
 
-    def step(self, network: Any, learner_state: State, state: Any, batch: Batch) -> Stepped:
+    def step(self, network: Model, learner_state: State, state: Any, batch: Batch) -> Stepped:
         return self.step_with(self.numbers, network, learner_state, state, batch)
 
     def step_with(
-        self, numbers: dict[str, Any], network: Any, learner_state: State, state: Any, batch: Batch
+        self,
+        numbers: dict[str, Any],
+        network: Model,
+        learner_state: State,
+        state: Any,
+        batch: Batch,
     ) -> Stepped:
         arrays, static = eqx.partition(network, eqx.is_array)
-        layers = len(_stack_of(network).layers)
+        layers = len(_stack_of(_layered(network)).layers)
 
         def branch(k: int) -> Callable[..., Any]:
             def run(arrays: Any, old: State, state: Any) -> Any:
@@ -157,16 +164,21 @@ class LayerWise(LedBy):
         return learner_state._replace(stages=(*alone, whole))
 
 
-def _stack_of(network: Any) -> Stack:
-    stack = network.cell
-    if len(stack.layers) < 2:
+def _layered(network: Model) -> Network:
+    """A network of a stack, which must have two layers or more."""
+    layered = cast(Network, network)
+    if len(_stack_of(layered).layers) < 2:
         raise BadInput("layer-wise training needs a stack of two layers or more, got one")
-    return stack
+    return layered
 
 
-def _stage(network: Any, readouts: tuple[Readout, ...], k: int) -> Network:
+def _stack_of(network: Network) -> Stack:
+    return cast(Stack, network.cell)
+
+
+def _stage(network: Network, readouts: tuple[Readout, ...], k: int) -> Network:
     """The layers up to layer k, of which only that one is trained, with its readout."""
-    stack = network.cell
+    stack = _stack_of(network)
     cells = [*map(Held, stack.layers[:k]), stack.layers[k]]
     readout = readouts[k] if k < len(readouts) else network.readout
     kind = Upper if k else Network
@@ -174,19 +186,20 @@ def _stage(network: Any, readouts: tuple[Readout, ...], k: int) -> Network:
 
 
 def _put_back(
-    stage: Any, network: Any, readouts: tuple[Readout, ...], k: int
+    stage: Network, network: Network, readouts: tuple[Readout, ...], k: int
 ) -> tuple[Network, tuple[Readout, ...]]:
     """The network and the readouts, with what was trained in a stage."""
-    layers = (*network.cell.layers[:k], stage.cell.layers[k], *network.cell.layers[k + 1 :])
+    stack = _stack_of(network)
+    layers = (*stack.layers[:k], _stack_of(stage).layers[k], *stack.layers[k + 1 :])
     readout = network.readout
     if k < len(readouts):
         readouts = (*readouts[:k], stage.readout, *readouts[k + 1 :])
     else:
         readout = stage.readout
-    return Network(Stack(layers, skip=network.cell.skip), readout, stage.encoding), readouts
+    return Network(Stack(layers, skip=stack.skip), readout, stage.encoding), readouts
 
 
-def _placed(norms: jax.Array, stage: Any, network: Any) -> jax.Array:
+def _placed(norms: jax.Array, stage: Model, network: Model) -> jax.Array:
     """The norms of a stage's parameters in the places that they have in the network, else 0."""
     leaves = jax.tree.leaves(trained(network)[0])
     places = {id(x): n for n, x in enumerate(leaves)}

@@ -152,7 +152,7 @@ def _thresholds(
     # A rotated pattern that does not change in a part has no score.
     there = (totals > 0) & (totals < split)
 
-    def found(unit: int, n: int) -> FoundUnit:
+    def unit_of(unit: int, n: int) -> FoundUnit:
         sign = 1 if gains[unit, n] >= 0 else -1
         place = int(places[unit, n])
         threshold = float(low[unit] + width[unit] * (place + 1))
@@ -161,8 +161,8 @@ def _thresholds(
         return FoundUnit(unit, sign, threshold, float(scores[unit, n]), score, f1, area)
 
     best = np.argsort(-scores[:, 0], kind="stable")[:count]
-    best_of = [found(int(np.argmax(scores[:, n])), n).score for n in _others(there)]
-    return [found(int(unit), 0) for unit in best], np.array(best_of)
+    best_of = [unit_of(int(np.argmax(scores[:, n])), n).score for n in _others(there)]
+    return [unit_of(int(unit), 0) for unit in best], np.array(best_of)
 
 
 def _binned(states: np.ndarray, split: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

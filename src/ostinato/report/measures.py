@@ -78,7 +78,7 @@ def fixed(subject: Subject) -> Measured:
         known = "" if text is None else f", {text.vocabulary.decode(np.array([x]))!r}"
         words = f"symbol {int(x)}{known}, the most frequent one"
     points = fixed_points(subject.network, x, starts=STARTS, key=jax.random.key(0))
-    found = [
+    described = [
         {
             "norm": _norm(point.state),
             "residual": point.residual,
@@ -97,7 +97,7 @@ def fixed(subject: Subject) -> Measured:
             f"{one['norm']:.4g}",
             f"{one['residual']:.1e}",
         ]
-        for number, one in enumerate(found, 1)
+        for number, one in enumerate(described, 1)
     ]
     columns = ["point", "stable", "largest |λ|", "directions with |λ| ≥ 1", "‖s‖", "residual"]
     caption = (
@@ -105,11 +105,11 @@ def fixed(subject: Subject) -> Measured:
         "λ are the eigenvalues of the step's Jacobian there; a point is stable if all of them lie "
         "inside the unit circle (Delgado del Cerro, 2021, section 2.4)."
     )
-    if not found:
+    if not described:
         caption = f"No state that a step with the input {words} does not change was found, from "
         caption += f"{STARTS} random starts."
     table = Table("Fixed points", columns if rows else [], rows, caption)
-    told = {"input": words, "starts": STARTS, "points": found}
+    told = {"input": words, "starts": STARTS, "points": described}
     if not points:
         return Measured(told, [table])
     chart = Plane(
@@ -131,15 +131,15 @@ def lyapunov(subject: Subject) -> Measured:
     key = jax.random.key(0)
     exponents = np.asarray(lyapunov_exponent(subject.network, xs, state, key=key), float).ravel()
     steps = len(jax.tree.leaves(xs)[0])
-    found = {"mean": exponents.mean(), "lowest": exponents.min(), "highest": exponents.max()}
-    row = [f"{value:.4g}" for value in found.values()] + [str(len(exponents)), str(steps)]
+    values = {"mean": exponents.mean(), "lowest": exponents.min(), "highest": exponents.max()}
+    row = [f"{value:.4g}" for value in values.values()] + [str(len(exponents)), str(steps)]
     caption = (
         f"The mean growth of a small change of the state per step, as a logarithm, on "
         f"{subject.measured}. Below zero nearby states converge, and the past is forgotten; above "
         "zero they diverge, which is chaos."
     )
-    table = Table("Largest Lyapunov exponent", [*found, "sequences", "steps"], [row], caption)
-    told = {name: _finite(value) for name, value in found.items()}
+    table = Table("Largest Lyapunov exponent", [*values, "sequences", "steps"], [row], caption)
+    told = {name: _finite(value) for name, value in values.items()}
     return Measured(told | {"sequences": len(exponents), "steps": steps}, [table])
 
 
@@ -169,18 +169,18 @@ def echo(subject: Subject) -> Measured:
         y_title="distance",
         log_y=True,
     )
-    found = {
+    results = {
         "forgets": seen.forgets,
         "exponent": _finite(seen.exponent),
         "radius": _finite(seen.radius),
         "distance": distance,
     }
-    return Measured(found, [table], (Section("Echo state", [chart]),))
+    return Measured(results, [table], (Section("Echo state", [chart]),))
 
 
 def paths(subject: Subject) -> Measured:
     """The paths of the strongest entry of `∂a_t/∂a_k`, for every simple cell."""
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     tables: list[Table] = []
     for name, cell, xs, state in _cells(subject):
         if not cell.is_simple:
@@ -194,7 +194,7 @@ def paths(subject: Subject) -> Measured:
         xs, state = xs[:, 0], None if state is None else state[0]
         i, j = strongest_entry(cell, xs, to - lag, to, state)  # type: ignore[arg-type]
         every = path_sum(cell, xs, i, j, to - lag, to, state, top=TOP)  # type: ignore[arg-type]
-        found[name] = {
+        results[name] = {
             "from_unit": j,
             "to_unit": i,
             "from_step": to - lag,
@@ -223,20 +223,20 @@ def paths(subject: Subject) -> Measured:
                 "figures 1.11 and 1.12).",
             )
         )
-    if not found:
+    if not results:
         raise BadInput(f"paths are those of simple cells; this network has {_kinds(subject)}")
-    return Measured(found, tables)
+    return Measured(results, tables)
 
 
 def conditions(subject: Subject) -> Measured:
     """The conditions of Delgado del Cerro (2021), section 4.4, for every LSTM."""
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     tables: list[Table] = []
     for name, cell, xs, state in _cells(subject):
         if not has_split(cell):
             continue
         held = memory_conditions(cell, xs, state)  # type: ignore[arg-type]
-        found[name] = {key: {"holds": one.holds, **one.numbers} for key, one in held.items()}
+        results[name] = {key: {"holds": one.holds, **one.numbers} for key, one in held.items()}
         rows = [
             [
                 key,
@@ -255,12 +255,12 @@ def conditions(subject: Subject) -> Measured:
                 f"{subject.measured}.",
             )
         )
-    if not found:
+    if not results:
         raise BadInput(
             f"the conditions are those of the LSTM with or without peepholes; this network has "
             f"{_kinds(subject)}"
         )
-    return Measured(found, tables)
+    return Measured(results, tables)
 
 
 MEASURES: dict[str, Callable[[Subject], Measured]] = {

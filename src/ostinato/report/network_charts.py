@@ -271,25 +271,25 @@ def _plotted(plot: Plot, measured: str) -> Chart:
 
 def confusions(subject: Subject) -> list[Chart]:
     """Which class is taken for which in the validation part, if the task has classes."""
-    found = confusion(subject.whole, subject.task, "valid")
-    if found is None or not found.counts.any():
+    counted = confusion(subject.whole, subject.task, "valid")
+    if counted is None or not counted.counts.any():
         return []
     # Of many classes, those with the most errors.
-    errors = found.counts.sum(1) + found.counts.sum(0) - 2 * np.diag(found.counts)
+    errors = counted.counts.sum(1) + counted.counts.sum(0) - 2 * np.diag(counted.counts)
     some = np.sort(np.argsort(-errors, kind="stable")[:CLASSES])
-    shares = found.counts / np.maximum(found.counts.sum(1, keepdims=True), 1)
-    names = [found.classes[n] for n in some]
-    worst = ", ".join(f"{a} for {b} ({n:,})" for b, a, n in found.largest(3))
-    few = f"The {CLASSES} of {len(found.classes)} classes with the most errors. "
+    shares = counted.counts / np.maximum(counted.counts.sum(1, keepdims=True), 1)
+    names = [counted.classes[n] for n in some]
+    worst = ", ".join(f"{a} for {b} ({n:,})" for b, a, n in counted.largest(3))
+    few = f"The {CLASSES} of {len(counted.classes)} classes with the most errors. "
     return [
         Weights(
             name="confusion",
             title="What is taken for what",
             caption=(
-                f"{few if len(found.classes) > CLASSES else ''}Each row is a class that is right "
+                f"{few if len(counted.classes) > CLASSES else ''}Each row is a class that is right "
                 "in the validation part, each column what the network says; a row adds up to 1, "
                 "and what is right lies on the diagonal. "
-                + (f"Most often it says {worst}." if worst else "Nothing is confused.")
+                + (f"Most often it says {worst}." if worst else "Nothing is counted.")
             ),
             columns=names,
             rows=names,

@@ -218,24 +218,24 @@ class Digests:
 
     def __init__(self, most: int = 64):
         self.most = most
-        self._found: dict[Path, Digest] = {}
+        self._digests: dict[Path, Digest] = {}
         self._lock = threading.Lock()
 
     def of(self, path: Path) -> Digest:
         """The digest of a run, as far as its log goes now."""
         with self._lock:
-            digest = self._found.get(path) or Digest(path)
+            digest = self._digests.get(path) or Digest(path)
         digest = digest.read()
         with self._lock:
-            self._found.pop(path, None)
-            self._found[path] = digest
-            while len(self._found) > self.most:
-                self._found.pop(next(iter(self._found)))
+            self._digests.pop(path, None)
+            self._digests[path] = digest
+            while len(self._digests) > self.most:
+                self._digests.pop(next(iter(self._digests)))
         return digest
 
     def left(self, path: Path) -> int:
         """How many bytes `of` would have to read."""
-        known = self._found.get(path)
+        known = self._digests.get(path)
         try:
             return (path / LOG).lstat().st_size - (0 if known is None else known.offset)
         except OSError:

@@ -132,11 +132,11 @@ def _all_numbers(values: list[Any]) -> bool:
 def _of_arrays(path: Path) -> dict[str, Any]:
     """The columns of an array; of several arrays their names."""
     try:
-        found = np.load(path, mmap_mode="r", allow_pickle=False)
+        arrays = np.load(path, mmap_mode="r", allow_pickle=False)
         if path.suffix.lower() == ".npz":
-            with found:
-                return {"words": f"arrays: {_short(', '.join(found.files))}"}
-        size, some = found.shape, np.array(found[:ROWS])
+            with arrays:
+                return {"words": f"arrays: {_short(', '.join(arrays.files))}"}
+        size, some = arrays.shape, np.array(arrays[:ROWS])
     except (OSError, ValueError, EOFError) as error:
         return {"words": f"it cannot be read: {_short(str(error).splitlines()[0])}"}
     words = f"an array of shape {size}"

@@ -13,6 +13,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ...cells import Model
 from ...errors import BadInput
 from ...reservoir import MLP, Expansion, OutputFeedback
 from ...settings import Setting, checked
@@ -291,7 +292,7 @@ def make_network(config: Any, task: TaskSizes, units: int | Sequence[int], key: 
     return made if limit is None else _uniform(made, limit, jax.random.fold_in(key, 1))
 
 
-def _uniform(network: Any, limit: float, key: jax.Array) -> Any:
+def _uniform(network: Model, limit: float, key: jax.Array) -> Model:
     """A network whose trained numbers, biases included, are drawn from U(-limit, limit)."""
     parameters, rest = trained(network)
     leaves, form = jax.tree.flatten(parameters)

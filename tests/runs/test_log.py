@@ -5,6 +5,8 @@ import json
 import warnings
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
 
 from ostinato.runs.folder.digest import Digest
 from ostinato.runs.folder.events import KINDS, Look, Train, Valid, of_form
@@ -44,6 +46,9 @@ DAMAGED = {
     "deep": b"[" * 50_000,
     "huge": b"x" * (CHUNK + 7),
 }
+
+
+numbers = some.integers(0, 9).map(float)
 
 
 def lines(events):
@@ -118,6 +123,41 @@ def test_the_best_before_a_resume_is_found_among_many_validations(tmp_path):
     assert listed(run).best == 0.5
     add_event(run, {**START, "kind": "resume", "step": 2000})
     assert listed(run).best == 1.0
+
+
+@given(some.lists(some.tuples(some.sampled_from(("step", "valid", "resume", "start")), numbers)))
+@settings(max_examples=60, deadline=None)
+def test_all_readers_forget_what_a_resume_supersedes(tmp_path_factory, moves):
+    """Of any history, whether it is read at the end or as it comes."""
+    events, step, best = [START], 0, []
+    for move, number in moves:
+        if move == "step":
+            events.append(train_event(step := step + 1, number))
+        elif move == "valid":
+            events.append({"kind": "valid", "step": step, "value": number})
+            best.append((step, number))
+        else:
+            step = min(step, int(number)) if move == "resume" else 0
+            events.append({**START, "kind": move, "step": step, "steps": int(number)})
+            best = [one for one in best if move == "resume" and one[0] <= step]
+    run = write_run(tmp_path_factory.mktemp("log") / "run", [])
+    live, listed_live = Digest(run), Summary(run / "events.jsonl")
+    for event in events:
+        add_event(run, event)
+        live = live.read()
+        listed_live.read()
+    kept = read_events(run)
+    value = min((number for _, number in best), default=None)
+    assert min((e["value"] for e in of_form(kept, Valid)), default=None) == value
+    summary = Summary(run / "events.jsonl")
+    summary.read()
+    for fold in (Digest(run).read(), live):
+        for form, name in ((Train, "loss"), (Valid, "value")):
+            theirs = [(e["step"], e[name]) for e in of_form(fold.events(), form)]
+            assert theirs == [(e["step"], e[name]) for e in of_form(kept, form)]
+        assert (fold.best["value"] if fold.best else None) == value
+        assert fold.start["steps"] == summary.start["steps"] == listed_live.start["steps"]
+    assert summary.best == listed_live.best == value
 
 
 def test_what_is_new_comes_in_chunks_of_whole_lines(tmp_path):

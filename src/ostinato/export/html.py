@@ -2,33 +2,34 @@
 
 import html
 import json
-from collections.abc import Mapping
 
+from ..errors import BadInput
 from ..tasks.interface import Interface
 from ..wiring.program import Program
+from .c_program import template
 from .javascript import function
 
-KINDS = ("text", "forecast", "audio")  # of interfaces, which have a page
+KINDS = ("text", "forecast", "audio")  # of interfaces, each with templates of its own
 
 
-def page(
-    frame: str, parts: Mapping[str, str], program: Program, interface: Interface, about: str
-) -> str:
-    """The page.
+def page(program: Program, interface: Interface, about: str) -> str:
+    """A page that writes, forecasts or plays.
 
     Args:
-        frame: the template of all pages.
-        parts: the `html` and the `js` of this kind of page.
         program: the network.
-        interface: what its numbers mean.
+        interface: what its numbers mean; `BadInput` if that is nothing for a page.
         about: where it is from, in a line.
     """
+    kind = interface.kind
+    if kind not in KINDS:
+        what = "the numbers of its network" if kind == "raw" else "labels or numbers"
+        raise BadInput(
+            f"the run gives {what}, for which there is no page; export it to c, onnx or torch"
+        )
     kept = json.dumps(interface.about).replace("<", "\\u003c")
-    code = "\n".join([function(program), f"const about = {kept};", parts["js"]])
-    for name, words in {
-        "TITLE": html.escape(about),
-        "BODY": parts["html"],
-        "CODE": code,
-    }.items():
-        frame = frame.replace(f"<!-- {name} -->", words)
-    return frame
+    code = "\n".join([function(program), f"const about = {kept};", template(f"{kind}.js")])
+    words = {"TITLE": html.escape(about), "BODY": template(f"{kind}.html"), "CODE": code}
+    whole = template("page.html")
+    for name, part in words.items():
+        whole = whole.replace(f"<!-- {name} -->", part)
+    return whole

@@ -18,7 +18,6 @@ from ..tasks.interface import Interface
 from ..wiring import to_rtneural
 from ..wiring.program import Program, trace
 from . import c, c_program, folder, html, torch
-from .c_program import template
 from .onnx import to_onnx
 from .torch_both_ways import modules
 
@@ -92,16 +91,8 @@ def _c(made: Exported, bits: int) -> dict[str, str | bytes]:
 
 
 def _html(made: Exported, bits: int) -> dict[str, str | bytes]:
-    kind, program = made.interface.kind, made.program
     made.interface.check_plain()
-    if kind not in html.KINDS:
-        what = "the numbers of its network" if kind == "raw" else "labels or numbers"
-        raise BadInput(
-            f"the run gives {what}, for which there is no page; export it to c, onnx or torch"
-        )
-    parts = {name: template(f"{kind}.{name}") for name in ("html", "js")}
-    frame = template("page.html")
-    return {".html": html.page(frame, parts, program, made.interface, made.about)}
+    return {".html": html.page(made.program, made.interface, made.about)}
 
 
 def _rtneural(made: Exported, bits: int) -> dict[str, str | bytes]:

@@ -13,6 +13,7 @@ from ..data.frequency import local_times
 from ..errors import BadInput
 from ..runs import Saved
 from ..settings import shown
+from ..tasks import Task
 from ..tasks.series.continuing import closed_loop, forecasts_at_each, no_loop, steady_columns
 from ..tasks.series.hindcasts import hindcasts, middle_of
 from ..tasks.series.series import Series as SeriesTask
@@ -43,9 +44,9 @@ class Place:
     steps: int
 
 
-def can_forecast(task: Any) -> TypeGuard[SeriesTask]:
+def can_forecast(task: Task) -> TypeGuard[SeriesTask]:
     """Whether a task forecasts a series, so that it can be drawn on."""
-    return task.forecasting() is not None
+    return task.ability(SeriesTask) is not None
 
 
 def place_of(

@@ -18,7 +18,7 @@ import numpy as np
 from ...cells import Model
 from ...errors import BadInput
 from ...progress import Report, each, silent
-from ..task import checked_count
+from ..checks import checked_count
 from .continuing import forecasts_at_each
 from .hindcasts import Hindcasts
 from .statistical import checked_names, statistical

@@ -15,7 +15,7 @@ from ...errors import BadInput
 from ...weights import own_precision
 from ...wiring import outputs_of
 from ..applying import outputs_on
-from ..task import checked_count
+from ..checks import checked_count
 from .forecast import Forecast
 from .hindcasts import in_units
 from .series_data import as_series

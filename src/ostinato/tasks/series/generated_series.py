@@ -17,9 +17,10 @@ from ...errors import BadInput
 from ...settings import from_arguments, setting
 from ...weights import own_precision
 from ..applying import ApplyOptions
+from ..checks import checked_part, checked_seed
 from ..framing import PerStep
 from ..metrics import NormalisedError
-from ..task import Artefacts, checked_part, checked_seed
+from ..task import Artefacts
 from .continuing import continued, places_of
 from .forecast import Forecast
 from .series import Series

@@ -16,11 +16,14 @@ from ...data.scaling import POLICIES
 from ...data.splits import PARTS, divided, shares
 from ...errors import BadInput, naming
 from ...settings import setting, shown
+from ..abilities import AnsweringTask
 from ..applying import ApplyOptions, outputs_on
+from ..batches import hashed
+from ..checks import checked_part
 from ..file_task import FileSettings, FileTask, Reading
 from ..interface import Interface
 from ..target_codec import KINDS
-from ..task import AnsweringTask, Artefacts, checked_part, hashed
+from ..task import Able, Artefacts
 from ..windows import Stream, Streamed, in_windows
 from . import series_data, yardsticks
 from .columns import Columns, fit_columns
@@ -270,8 +273,9 @@ class Series(Streamed, FileTask, AnsweringTask):
                 streams.append(Stream(inputs, targets, there, starts))
         return joined(streams, self.inputs, self.answers.width)
 
-    def forecasting(self) -> "Series | None":
-        return self if self.forecasts else None
+    def ability(self, kind: type[Able]) -> Able | None:
+        """With `Series`: the task as one that forecasts, which one with `ys` does not."""
+        return None if kind is Series and not self.forecasts else super().ability(kind)
 
     @property
     def seasons(self) -> dict[str, int]:
@@ -362,9 +366,6 @@ class Series(Streamed, FileTask, AnsweringTask):
         if stamps is None or self.timelines is None:
             return None
         return self.timelines[number].shown(stamps[0])
-
-    def baselines(self) -> dict[str, float]:
-        return super().baselines() | self.yardsticks("valid")
 
     def yardsticks(self, part: str) -> dict[str, float]:
         stream = self.parts[checked_part(part)]

@@ -6,7 +6,7 @@ A task of your own has an ability in the same way: `class Mine(Task, PicturedTas
 import abc
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from .task import Task
 
 if TYPE_CHECKING:
     from .text.passages import Passage
+
+Trained = TypeVar("Trained", bound=Model)
 
 
 class Ability(Task):
@@ -93,7 +95,7 @@ class StartedTask(Ability):
     lacking = "the task {} begins with a new network as it is"
 
     @abc.abstractmethod
-    def starting(self, network: Any) -> Any:
+    def starting(self, network: Trained) -> Trained:
         """The network that training begins with, from a new one."""
 
 

@@ -159,9 +159,10 @@ class Task(Batches):
         """The task as one that has an ability, a class of `abilities`; `None` if it has not.
 
         Example:
-            >>> from ostinato.tasks import AnsweringTask, PassageTask
-            >>> task.ability(PassageTask) is task, task.ability(AnsweringTask)
-            (True, None)
+            >>> from ostinato.tasks import AnsweringTask, PassageTask, Text
+            >>> task = Text.of("text of some length " * 20)
+            >>> task.ability(PassageTask) is task, task.ability(AnsweringTask) is None
+            (True, True)
         """
         return self if isinstance(self, kind) else None
 

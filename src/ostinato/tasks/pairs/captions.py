@@ -312,10 +312,10 @@ class Captions(Finite, FileTask, AnsweringTask):
         }
 
     @classmethod
-    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        kept_whole(found["longest"], "longest caption", min=0)
-        kept_picture(found["picture"])
-        return None, len(Tokens.from_json(found["tokens"]))
+    def check_artefacts(cls, artefacts: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        kept_whole(artefacts["longest"], "longest caption", min=0)
+        kept_picture(artefacts["picture"])
+        return None, len(Tokens.from_json(artefacts["tokens"]))
 
     def fingerprint(self) -> str:
         return hashed([*self.images.values(), *(x for y in self.symbols.values() for x in y)])

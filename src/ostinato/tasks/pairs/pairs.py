@@ -319,11 +319,11 @@ class Pairs(Finite, PassageTask, StartedTask, PicturedTask):
         }
 
     @classmethod
-    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        source, target = (Tokens.from_json(found[side]) for side in ("source", "target"))
-        if not isinstance(found["longest"], list) or len(found["longest"]) != 2:
+    def check_artefacts(cls, artefacts: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        source, target = (Tokens.from_json(artefacts[side]) for side in ("source", "target"))
+        if not isinstance(artefacts["longest"], list) or len(artefacts["longest"]) != 2:
             raise BadInput("its longest sequences are not two numbers")
-        for longest in found["longest"]:
+        for longest in artefacts["longest"]:
             kept_whole(longest, "longest sequence", min=0)
         return len(source), len(target)
 

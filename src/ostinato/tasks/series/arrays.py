@@ -22,8 +22,9 @@ from ..batches import Own, hashed, random
 from ..checks import checked_length
 from ..file_task import FileSettings, FileTask, Reading
 from ..finite import Finite
+from ..given_answers import labels_of
 from ..interface import Interface, row_of_numbers
-from ..target_codec import KINDS, TargetCodec, fit_answers, labels_of
+from ..target_codec import KINDS, TargetCodec, fit_answers
 from ..task import Artefacts
 from .from_files import arrays_of_file
 from .new_sequences import answers_to_sequences

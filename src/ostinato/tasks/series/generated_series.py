@@ -106,7 +106,7 @@ class GeneratedSeries(Series):
         Returns:
             Two arrays `(steps, places, columns)`, scaled; `None` if the part is too short.
         """
-        (x,), (cut,) = self.series, self._cuts
+        (x,), (cut,) = self.series, self.rows.cuts
         values = self.scaler(x[cut[checked_part(part)]])
         before = max(self.washout, 1)
         room = len(values) - before - steps

@@ -22,12 +22,12 @@ from ..abilities import PassageTask, StartedTask
 from ..applying import ApplyOptions, with_notes
 from ..batches import random
 from ..file_task import FileTask, Reading
+from ..given_answers import label_sets
 from ..interface import Interface
 from ..metrics import counted, values_of
 from ..series.arrays import Arrays
 from ..series.sequences import sequences
 from ..start_vectors import VectorSettings, model_numbers, read_start
-from ..target_codec import label_sets
 from ..task import Artefacts
 from .labelled import LabelCode, read_labelled
 from .passages import LabelledPassage
@@ -266,8 +266,8 @@ class Classify(Arrays, PassageTask, StartedTask):
         }
 
     @classmethod
-    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        code = LabelCode.from_json(found)
+    def check_artefacts(cls, artefacts: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        code = LabelCode.from_json(artefacts)
         return len(code.words), code.answers.outputs
 
     @classmethod

@@ -303,8 +303,8 @@ class Video(Finite, FileTask, AnsweringTask, PicturedTask):
         return {"picture": self.picture}
 
     @classmethod
-    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        pixels = math.prod(kept_picture(found["picture"]))
+    def check_artefacts(cls, artefacts: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        pixels = math.prod(kept_picture(artefacts["picture"]))
         return pixels, pixels
 
     def fingerprint(self) -> str:

@@ -186,7 +186,7 @@ def test_refuses_files_that_hold_nothing(run, tmp_path):
 @pytest.mark.parametrize(
     "options, words",
     [
-        (["x.txt"], "the task adding reads no files, got x.txt"),
+        (["x.txt"], "the task adding reads no files"),
         *(
             (options, r"is for texts; .* was trained on adding")
             for options in (["--dynamic"], ["--words", "x"], ["--samples", "9"], ["--texts", "2"])

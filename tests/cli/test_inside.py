@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from ostinato.cli import app
 from ostinato.errors import BadInput
 from ostinato.runs import Config, look_inside, open_run, train
-from ostinato.tasks import TASKS
+from ostinato.tasks import TASKS, PassageTask
 
 TEXT = "the (cat sat) on [the] mat.\nthe 'rat' ran (to) the cat.\n" * 12
 
@@ -110,9 +110,9 @@ def test_sample_with_alternatives(run):
 
 def test_a_task_without_text():
     task = TASKS["xor"](length=5)
-    for ask in (lambda: task.passage("valid"), lambda: task.passage_of("text", None, None)):
-        with pytest.raises(BadInput, match="the task xor reads no text"):
-            ask()
+    assert task.ability(PassageTask) is None
+    with pytest.raises(BadInput, match="the task xor reads no text"):
+        task.able(PassageTask)
 
 
 @pytest.mark.slow

@@ -75,7 +75,7 @@ def test_a_frame_with_the_interchange_protocol_alone():
     task = Series(
         frame, targets=["x"], missing="mask", ignore="kind,store,n,open,said", split="100/0/0"
     )
-    assert task.names == ["x"] and task.timelines is not None
+    assert task.names == ["x"] and task.rows.timelines is not None
 
 
 @pytest.mark.filterwarnings("ignore:The Dataframe Interchange Protocol is deprecated")

@@ -12,8 +12,9 @@ from ostinato.runs import Config, evaluate_network, train
 from ostinato.runs.build import build_task
 from ostinato.tasks import Arrays, Classify, Series
 from ostinato.tasks.confusion import HammingLoss, MacroF1, MicroF1
+from ostinato.tasks.given_answers import label_sets
 from ostinato.tasks.metrics import counted, values_of
-from ostinato.tasks.target_codec import LabelSets, TargetCodec, label_sets
+from ostinato.tasks.target_codec import LabelSets, TargetCodec
 from ostinato.tasks.text.classification import LabelCode
 
 RNG = np.random.default_rng(3)

@@ -15,6 +15,7 @@ from typer import Argument, Option
 from ..errors import BadInput
 from ..files import write_whole
 from ..runs import open_run
+from ..tasks import AnsweringTask
 from ..tasks.pictures import Picture
 from .arguments import RunFolder, check_new_file, check_new_folder, path
 from .output import print_json, writing
@@ -125,7 +126,7 @@ def apply(
         asked["save"] = True
     trained = open_run(run)
     kind = trained.config.task.kind
-    if save is not None and save.suffix != (suffix := kind.answering().save_as) and suffix:
+    if save is not None and save.suffix != (suffix := kind.able(AnsweringTask).save_as) and suffix:
         raise BadInput(f"--save must be an {suffix} file, got {save}")
     typed = (file is None or str(file) == "-") and sys.stdin is not None and sys.stdin.isatty()
     with trained.precision(), progress(quiet=as_json or typed) as report:

@@ -17,11 +17,12 @@ from ..runs.analysis import evaluation
 from ..runs.loop.devices import Devices
 from ..runs.loop.processes import all_or_none, facts
 from ..runs.loop.processes import index as process_index
-from ..tasks import Task
+from ..tasks import Task, TextTask
 from ..tasks.confusion import Confusion, confusion
 from ..tasks.metrics import perplexity
 from ..tasks.series.backtest import backtest as run_backtest
 from ..tasks.series.hindcasts import hindcasts
+from ..tasks.series.series import Series
 from .arguments import (
     Coordinator,
     DeviceCount,
@@ -203,7 +204,7 @@ def _forecasts(
     report: Report,
 ) -> dict:
     """What is known of forecasts alone: by step ahead, by series and from several origins."""
-    series = task.forecasting()
+    series = task.ability(Series)
     if series is None:
         if origins is not None:
             raise BadInput(f"--backtest is for forecasts; this run was trained on {task.name}")
@@ -220,7 +221,7 @@ def _forecasts(
 def _dynamic(network: Model, task: Task, part: str, rate: float | None, report: Report) -> dict:
     """Bits and perplexity of dynamic evaluation."""
     rate = evaluation.RATE if rate is None else rate
-    text = task.text()
+    text = task.ability(TextTask)
     assert text is not None
     value = evaluation.dynamic_evaluate(network, text.stream(part), rate=rate, report=report)
     return {"rate": rate, "value": value, "perplexity": perplexity(value)}

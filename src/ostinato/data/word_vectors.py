@@ -80,8 +80,8 @@ def count_cooccurrences(
         min_count: how often a word must occur.
 
     Example:
-        >>> found = count_cooccurrences(["a b a", "b"], window=2, min_count=1)
-        >>> found.words, [*zip(found.one.tolist(), found.other.tolist(), found.counts.tolist())]
+        >>> table = count_cooccurrences(["a b a", "b"], window=2, min_count=1)
+        >>> table.words, [*zip(table.one.tolist(), table.other.tolist(), table.counts.tolist())]
         (('a', 'b'), [(0, 0, 1.0), (0, 1, 2.0), (1, 0, 2.0)])
     """
     lines = checked_texts(lines, "lines")

@@ -52,8 +52,8 @@ def beam(
 
     Example:
         >>> network, vocabulary = run.network(), run.vocabulary
-        >>> found, log_probability = beam(network, vocabulary.encode("The name"), 5, width=3)
-        >>> len(vocabulary.decode(found)), log_probability < 0
+        >>> symbols, log_probability = beam(network, vocabulary.encode("The name"), 5, width=3)
+        >>> len(vocabulary.decode(symbols)), log_probability < 0
         (5, True)
     """
     layer, symbols = checked(network, prompt, count)

@@ -5,6 +5,7 @@ from typing import Any
 
 from ..report.charts import Chart
 from ..runs.analysis.evaluation import measured, spelling, training_words
+from ..tasks import TextTask
 from .page import curves, learning_curves
 from .recipes import Corpus, Measurements, Recipe, Result, TableRow
 from .trained import Trained, Trial
@@ -19,7 +20,7 @@ FAIL_SHORT = "of 1,000 characters, %"
 
 def spelled(trial: Trial) -> Measurements:
     """Bits on the validation part, and the word fail rates of a long and of short texts."""
-    task, seed, text = trial.task, trial.run.config.seed, trial.task.text()
+    task, seed, text = trial.task, trial.run.config.seed, trial.task.ability(TextTask)
     assert text is not None
     (bits,) = measured(trial.network, task.evaluated("valid"), (task.metric,))
     count = FEW if trial.job.quick else GENERATED

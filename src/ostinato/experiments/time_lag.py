@@ -22,6 +22,7 @@ from ..data import Vocabulary
 from ..errors import BadInput
 from ..report.charts import Chart, Lines, Series, numbers
 from ..runs.analysis.evaluation import measured
+from ..tasks import TextTask
 from ..through_time import unroll
 from .krause import WIKIPEDIA_TEXT
 from .page import learning_curves
@@ -128,7 +129,7 @@ def remembered(trial: Trial) -> Measurements:
     Ten trials, as in the source, leave much to chance: a hundred more show the same with a third of
     the error.
     """
-    task, text = trial.task, trial.task.text()
+    task, text = trial.task, trial.task.ability(TextTask)
     assert text is not None
     seed = trial.run.config.seed
     ratios = bracket_ratios(trial.network, text.vocabulary, seed=seed)

@@ -26,6 +26,7 @@ from ..lens.lstm_split import has_split
 from ..lens.paths import strongest_entry
 from ..names import plain_name
 from ..progress import Report, each, silent
+from ..tasks import TextTask
 from ..through_time import unroll
 from .charts import Lines, Plane, Series, numbers
 from .page import Section, Table
@@ -74,7 +75,7 @@ def fixed(subject: Subject) -> Measured:
     if subject.network.input_axes == 0:
         symbols, counts = np.unique(np.asarray(inputs), return_counts=True)
         x = symbols[np.argmax(counts)]
-        text = subject.task.text()
+        text = subject.task.ability(TextTask)
         known = "" if text is None else f", {text.vocabulary.decode(np.array([x]))!r}"
         words = f"symbol {int(x)}{known}, the most frequent one"
     points = fixed_points(subject.network, x, starts=STARTS, key=jax.random.key(0))

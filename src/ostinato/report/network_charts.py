@@ -28,6 +28,7 @@ from ..lens.part_names import weight_name
 from ..names import plain_name, state_name
 from ..reservoir.sparse import BlockSparse
 from ..runs.loop.probe import Lens
+from ..tasks import PicturedTask
 from ..tasks.confusion import confusion
 from ..tasks.pictures import Picture, Plot
 from ..through_time import unroll
@@ -248,12 +249,13 @@ def units_over_time(subject: Subject) -> Chart:
 
 def looks(subject: Subject) -> list[Chart]:
     """Where the network looks in some examples, or what it draws, if it can say so."""
-    pictures = subject.task.pictures(subject.whole)
+    task = subject.task.ability(PicturedTask)
+    if task is None:
+        return []
     measured = f" Drawn {weights_of(subject.step)}."
-    plots = [_plotted(plot, measured) for plot in subject.task.plots(subject.whole)]
-    return plots + [
-        weights(picture, f"looks-{n}", measured) for n, picture in enumerate(pictures, 1)
-    ]
+    plots = [_plotted(plot, measured) for plot in task.plots(subject.whole)]
+    pictures = enumerate(task.pictures(subject.whole), 1)
+    return plots + [weights(picture, f"looks-{n}", measured) for n, picture in pictures]
 
 
 def _plotted(plot: Plot, measured: str) -> Chart:

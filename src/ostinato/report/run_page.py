@@ -14,7 +14,7 @@ from ..lens.doctor.evidence import Finding
 from ..progress import Report, each, silent
 from ..runs import Config, Run, Saved
 from ..runs.folder.events import Divergence, Train, Valid, ending, logged_steps, opens
-from ..tasks import Task
+from ..tasks import PicturedTask, Task
 from ..wiring import Network
 from .network_charts import (
     confusions,
@@ -164,7 +164,7 @@ def pictures_of(subject: Subject) -> list[Section]:
     seen = [*looks(subject), *heads_and_memory(subject)]
     sections = [
         Section("What is taken for what", confusions(subject)),
-        Section(subject.task.pictured, seen),
+        Section((subject.task.ability(PicturedTask) or PicturedTask).pictured, seen),
         Section("Inside the network", inside),
     ]
     return [section for section in sections if section.charts]

@@ -13,6 +13,7 @@ from ..data.frequency import local_times
 from ..errors import BadInput
 from ..runs import Saved
 from ..settings import shown
+from ..tasks import Task
 from ..tasks.series.continuing import closed_loop, forecasts_at_each, no_loop, steady_columns
 from ..tasks.series.hindcasts import hindcasts, middle_of
 from ..tasks.series.series import Series as SeriesTask
@@ -43,9 +44,9 @@ class Place:
     steps: int
 
 
-def can_forecast(task: Any) -> TypeGuard[SeriesTask]:
+def can_forecast(task: Task) -> TypeGuard[SeriesTask]:
     """Whether a task forecasts a series, so that it can be drawn on."""
-    return task.forecasting() is not None
+    return task.ability(SeriesTask) is not None
 
 
 def place_of(
@@ -76,13 +77,13 @@ def place_of(
     if not 0 <= series < len(task.series):
         raise BadInput(f"the series is a number from 0 to {len(task.series) - 1}, got {series}")
     length = len(task.series[series])
-    begin = max(task.begins("valid", series), 1) if begin is None else begin
+    begin = max(task.rows.begins("valid", series), 1) if begin is None else begin
     if not 1 <= begin <= length:
         raise BadInput(f"a forecast begins at a step from 1 to {length}, got {begin}")
     if steps is None:
         steps = min(max(STEPS, task.horizon), MAX)
         if task.columns.known:  # as far as the future is known
-            steps = max(task.horizon, min(steps, len(task.rows_after(series, begin, 0))))
+            steps = max(task.horizon, min(steps, len(task.rows.after(series, begin, 0))))
     if not 1 <= steps <= MAX:
         raise BadInput(f"from 1 to {MAX} steps can be forecast, got {steps}")
     return Place(series, begin, steps)
@@ -93,7 +94,7 @@ def forecasts(saved: Saved, task: SeriesTask, place: Place) -> list[Chart]:
     network = saved.network
     x = task.series[place.series]
     known = x[max(0, place.begin - READ) : place.begin]
-    later = task.rows_after(place.series, place.begin, place.steps + task.horizon)
+    later = task.rows.after(place.series, place.begin, place.steps + task.horizon)
     problem = no_loop(network, task)
     loop = None if problem else closed_loop(network, task, known, place.steps, later)
     ahead = forecasts_at_each(network, task, known, later)[-1]
@@ -157,16 +158,16 @@ def _errors(task: SeriesTask, order: list[int], errors: dict[int, float], measur
 
 def _when(task: SeriesTask, place: Place, step: int) -> str:
     """A step in words: its date, or its number."""
-    return task.time_of(place.series, step) or f"step {step:,}"
+    return task.rows.time_of(place.series, step) or f"step {step:,}"
 
 
 def _dated(task: SeriesTask, place: Place, chart: Lines) -> Lines:
     """A chart over steps of a series as one over its dates, if it has any."""
     last = max(int(x) for one in chart.series for x in one.x)
-    stamps = task.stamps_from(place.series, 0, last + 1)
-    if stamps is None or task.timelines is None:
+    stamps = task.rows.stamps_from(place.series, 0, last + 1)
+    if stamps is None or task.rows.timelines is None:
         return chart
-    line = task.timelines[place.series]
+    line = task.rows.timelines[place.series]
     shown = local_times(stamps, line.zone).astype("datetime64[ms]").astype(np.int64)
     series = [dataclasses.replace(x, x=shown[np.array(x.x, int)].tolist()) for x in chart.series]
     return dataclasses.replace(chart, series=series, x_title=line.column, dates=True)
@@ -211,7 +212,7 @@ def _at_every_step(network: Model, task: SeriesTask, place: Place) -> list[Lines
     """Quantiles of each column, forecast `horizon` steps before, while the series came."""
     first = max(0, place.begin - READ)
     x = task.series[place.series][first : place.begin + place.steps]
-    later = task.rows_after(place.series, first + len(x), task.horizon)
+    later = task.rows.after(place.series, first + len(x), task.horizon)
     made = forecasts_at_each(network, task, x, later)[: -task.horizon, -1]  # the furthest
     shown = max(place.begin - first - task.horizon, 0)
     steps = list(range(first + shown + task.horizon, first + len(x)))

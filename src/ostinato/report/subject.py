@@ -12,7 +12,7 @@ from ..runs import Run
 from ..runs.analysis.examination import finite_checkpoint
 from ..runs.folder.events import KINDS, Goal
 from ..runs.loop.probe import first_counted, looked_at
-from ..tasks import Task
+from ..tasks import Task, TextTask
 from ..wiring import Network
 from .training_charts import Course, clipped_above, weights_of
 
@@ -109,5 +109,5 @@ def subject(
 
 
 def _symbols(task: Task, part: str) -> np.ndarray | None:
-    text = task.text()
+    text = task.ability(TextTask)
     return None if text is None else text.stream(part)

@@ -324,7 +324,7 @@ def forecast(request: dict) -> Any:
         "place": dataclasses.asdict(place),
         "order": order,
         "length": len(task.series[place.series]),
-        "valid": task.begins("valid", place.series),
+        "valid": task.rows.begins("valid", place.series),
     }
 
 

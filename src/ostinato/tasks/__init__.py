@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING
 from .._lazy import Members, attach
 
 if TYPE_CHECKING:
+    from .abilities import AnsweringTask as AnsweringTask
+    from .abilities import OnFileTask as OnFileTask
+    from .abilities import PassageTask as PassageTask
+    from .abilities import PicturedTask as PicturedTask
+    from .abilities import StartedTask as StartedTask
+    from .abilities import TextTask as TextTask
     from .audio.audio import Audio as Audio
+    from .batches import Batches as Batches
     from .downloaded import Chorales as Chorales
     from .downloaded import PermutedMNIST as PermutedMNIST
     from .downloaded import SequentialMNIST as SequentialMNIST
@@ -39,7 +46,6 @@ if TYPE_CHECKING:
     from .synthetic.memorisation import Memorisation as Memorisation
     from .synthetic.recall import Recall as Recall
     from .synthetic.xor import Xor as Xor
-    from .task import AnsweringTask as AnsweringTask
     from .task import Task as Task
     from .text.classification import Classify as Classify
     from .text.tagging import Tagging as Tagging

@@ -10,12 +10,13 @@ from ..data import Batch, find_data
 from ..data.examples import Examples
 from ..data.files import unpacked
 from ..errors import BadInput
+from .batches import Own, random
+from .checks import checked_length
 from .finite import Finite
 from .framing import LastStep, PerStep
 from .generated import Length
 from .losses import BinaryCrossEntropy, CrossEntropy
 from .metrics import Accuracy, NatsPerStep
-from .task import Own, checked_length, random
 
 VALID = 5000
 PIXELS = 784

@@ -8,7 +8,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 from ..data.files import whole_path
 from ..data.splits import PARTS
 from ..settings import setting
-from .task import Artefacts, Task
+from .abilities import OnFileTask
+from .task import Artefacts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Reading(NamedTuple):
         return {"settings": self.settings, "seed": self.seed, "artefacts": self.artefacts}
 
 
-class FileTask(Task):
+class FileTask(OnFileTask):
     """A task on the data of a file; subclasses implement `read`.
 
     Attributes:

@@ -8,7 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..data import Batch
-from .task import Task, checked_count, checked_part, random
+from .batches import random
+from .checks import checked_count, checked_part
+from .task import Task
 
 ORDER = 0  # place in the random numbers of the seed
 NOBODY = -1  # the number of an example that fills up a batch

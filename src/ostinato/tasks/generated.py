@@ -9,8 +9,10 @@ import numpy as np
 
 from ..data import Batch
 from ..settings import checked_int, setting
+from .batches import random
+from .checks import checked_length, checked_part
 from .finite import in_pieces
-from .task import Task, checked_length, checked_part, random
+from .task import Task
 
 TRAIN = 0
 PLACES = {"valid": 1, "test": 2}

@@ -7,7 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..data import Batch
-from .task import Own, Task, checked_count, checked_length, checked_part, random
+from .batches import Own, random
+from .checks import checked_count, checked_length, checked_part
+from .task import Task
 
 WINDOW = 100  # steps of one compiled call in an evaluation; the state is carried
 

@@ -220,8 +220,8 @@ def _rows(table: jax.Array, x: jax.Array) -> jax.Array:
     def own(rows: jax.Array, x: jax.Array) -> jax.Array:
         at = x - jax.lax.axis_index(axis) * len(rows)
         here = (at >= 0) & (at < len(rows))
-        found = jnp.where(here[..., None], rows[jnp.where(here, at, 0)], 0)
-        return jax.lax.psum(found, axis)
+        looked_up = jnp.where(here[..., None], rows[jnp.where(here, at, 0)], 0)
+        return jax.lax.psum(looked_up, axis)
 
     some, whole = PartitionSpec(axis), PartitionSpec()
     return jax.shard_map(own, in_specs=(some, whole), out_specs=whole)(table, x)

@@ -109,9 +109,9 @@ def _unit(x: jax.Array) -> jax.Array:
     return x * jax.lax.rsqrt(jnp.sum(x * x, axis=-1, keepdims=True) + EMPTY**2)
 
 
-def interpolate(found: jax.Array, before: jax.Array, gate: jax.Array) -> jax.Array:
+def interpolate(content: jax.Array, before: jax.Array, gate: jax.Array) -> jax.Array:
     """`g w_c + (1 - g) w`."""
-    return gate[..., None] * found + (1 - gate[..., None]) * before
+    return gate[..., None] * content + (1 - gate[..., None]) * before
 
 
 def shift(weighting: jax.Array, by: jax.Array) -> jax.Array:

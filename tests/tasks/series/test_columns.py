@@ -79,7 +79,7 @@ def test_a_network_reads_what_pandas_makes_of_the_table():
     assert task.names == ["size", "price", "visitors", "sold"] and task.targets == [3]
     cuts = {"train": (0, 42, 28, 35), "valid": (42, 51, 34, 42), "test": (51, 60, 40, 50)}
     for number, (store, every) in enumerate(read.items()):
-        x, future = task.series[number], task.future[number]
+        x, future = task.series[number], task.rows.future[number]
         np.testing.assert_allclose(task.columns(x, future), every, rtol=1e-5, atol=1e-6)
         assert every.shape[1] == task.inputs and store == task.series_names[number]
     stream, place = task.parts["train"], 0
@@ -190,7 +190,7 @@ def test_a_forecast_within_the_horizon_is_made_at_once():
     fewer = forecast_after(network, task, 2)
     np.testing.assert_array_equal(fewer.values, made.values[:, :2])
     assert fewer.levels == (0.1, 0.9)
-    x, future = task.series[0], task.future[0]
+    x, future = task.series[0], task.rows.future[0]
     np.testing.assert_allclose(forecasts_at_each(network, task, x, future)[-1], made.values[0])
     assert closed_loop(network, task, x, 2, future).shape == (2, 4)
 
@@ -233,7 +233,7 @@ def test_arrays_have_roles_too():
     other = Series(
         frame, targets=["sold"], known="price", static="size", horizon=2, split="70/15/15"
     )
-    assert task.fingerprint() == other.fingerprint() and len(task.future[0]) == 5
+    assert task.fingerprint() == other.fingerprint() and len(task.rows.future[0]) == 5
     assert task.series_names == (0,) and task.inputs == 4 + 2
 
 
@@ -257,7 +257,7 @@ def test_words_may_have_learned_vectors(tmp_path):
     network = run.network()
     E = [np.asarray(x, float) for x in network.encoding.E]
     assert [x.shape for x in E] == [(3, 3), (2, 3), (2, 3)]
-    x = task.columns(task.series[0], task.future[0]).astype(float)
+    x = task.columns(task.series[0], task.rows.future[0]).astype(float)
     numbers, ahead = x[:, :4], x[:, 11:].reshape(len(x), HORIZON, 3)
     words = [x[:, 4:7] @ E[0], x[:, 7:9] @ E[1], *(ahead[:, k, 1:] @ E[1] for k in range(3))]
     expected = np.concatenate([numbers, ahead[:, :, 0], *words, x[:, 9:11] @ E[2]], axis=1)

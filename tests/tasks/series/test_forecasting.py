@@ -176,7 +176,8 @@ def test_a_series_of_quantiles():
 def test_yardsticks_of_quantiles_cover_what_they_should():
     """The errors of the training part, added to its own forecasts, cover 80 % of it."""
     task = Series(VALUES[:, 0], quantiles=LEVELS, season=SEASON)
-    task.parts["valid"], task._cuts[0]["valid"] = task.parts["train"], task._cuts[0]["train"]
+    (cuts,) = task.rows.cuts
+    task.parts["valid"], cuts["valid"] = task.parts["train"], cuts["train"]
     task.metrics = (Coverage(LEVELS),)
     assert task.yardsticks("valid") == pytest.approx(
         {"persistence": 0.8, "seasonal naive": 0.8}, abs=0.01

@@ -11,7 +11,7 @@ from ostinato.data.splits import PARTS
 from ostinato.errors import BadInput
 from ostinato.runs import Config
 from ostinato.runs.build import build_task
-from ostinato.tasks import Pairs, Text
+from ostinato.tasks import AnsweringTask, Pairs, Text
 from ostinato.tasks.text.text import embedded_text, streams
 from ostinato.tasks.windows import windows_of
 
@@ -236,7 +236,7 @@ def test_a_packed_text_is_unpacked(tmp_path):
 
 def test_what_a_run_on_a_text_is_applied_with():
     with pytest.raises(BadInput, match="`ostinato sample` writes more text"):
-        Text.answering()
+        Text.able(AnsweringTask)
 
 
 def test_unknown_encoding(tmp_path):

@@ -15,6 +15,7 @@ import numpy as np
 from ...errors import BadInput
 from ...progress import Report, silent
 from ...settings import shown
+from ...tasks import AnsweringTask
 from ...tasks.applying import ApplyOptions, Classified
 from ...tasks.series.forecast import Forecast
 from ..folder.run import RunFolder
@@ -64,7 +65,7 @@ class Run(RunFolder):
     def _how(self, given: Any, asked: Mapping[str, Any], report: Report = silent) -> ApplyOptions:
         """What is asked of the task, checked."""
         task = self.config.task
-        kind = task.kind.answering()
+        kind = task.kind.able(AnsweringTask)
         kind.check_options(asked)
         searches = "beam" in kind.apply_options
         return ApplyOptions(

@@ -17,7 +17,7 @@ from ...decoding.text import opening
 from ...errors import BadInput
 from ...progress import Report, each, silent
 from ...settings import checked_kind
-from ...tasks import Task
+from ...tasks import Task, TextTask
 from ...tasks.applying import outputs_through
 from ...tasks.losses import CrossEntropy
 from ...tasks.metrics import (
@@ -298,7 +298,7 @@ def word_fail_rate(text: str, words: Collection[str]) -> float | None:
 
 def training_words(task: Task) -> set[str]:
     """The words of the training part of a text."""
-    text = task.text()
+    text = task.ability(TextTask)
     if text is None:
         raise BadInput(f"the task {task.name} has no text with words")
     return set(words_of(text.vocabulary.decode(text.stream("train"))))

@@ -16,6 +16,7 @@ from ...lens.doctor.evidence import look_at_batches
 from ...progress import Report, silent
 from ...tasks import Task
 from ...tasks.series.hindcasts import hindcasts
+from ...tasks.series.series import Series
 from ..build import build_learner
 from ..folder.events import Divergence, Event, Opening, Valid, logged_steps, of_form, opening
 from ..folder.run import RunFolder, Saved, checked_run
@@ -137,7 +138,7 @@ def _forecasts(
     run: RunFolder, like: Model | None, task: Task, start: Opening, report: Report
 ) -> Forecasts | None:
     """How good the forecasts of the best checkpoint are on the validation part."""
-    series = task.forecasting()
+    series = task.ability(Series)
     if series is None or not series.parts["valid"].there.any():
         return None
     report(0, None, "comparing forecasts with what came")

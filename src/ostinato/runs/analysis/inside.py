@@ -17,6 +17,7 @@ from ...lens.patterns import Pattern, pattern
 from ...lens.reading import APART, Reading, read, read_gates, similar_states
 from ...progress import Report, silent
 from ...settings import checked_int
+from ...tasks import PassageTask
 from ...tasks.applying import ApplyOptions
 from ...tasks.text.passages import Passage
 from ..build import build_network
@@ -227,15 +228,16 @@ def look_inside(
         raise BadInput("give either a text or a file, not both")
     checked_run(run)
     limit, top = checked_int("the limit", limit), checked_int("top", top)
+    kind = run.config.task.kind.able(PassageTask)
     with run.precision():
         if text is not None:
             how = ApplyOptions(settings=run.config.task.settings, artefacts=run.artefacts)
-            kind, where = run.config.task.kind, "the given text"
-            passage = kind.passage_of(text, run.network(), how)
-        elif file is not None:
-            passage, where = run.task_on(file).passage("valid"), str(file)
+            passage, where = kind.passage_of(text, run.network(), how), "the given text"
         else:
-            passage, where = run.task().passage("valid"), "the validation part"
+            task = (run.task() if file is None else run.task_on(file)).ability(PassageTask)
+            assert task is not None
+            passage = task.passage("valid")
+            where = "the validation part" if file is None else str(file)
     whole = len(passage.pieces)
     if whole > limit:
         passage = passage.first(limit)

@@ -13,7 +13,7 @@ from ...decoding import Drawn, play
 from ...decoding.text import as_text, checked_stop, opening, until
 from ...errors import BadInput
 from ...settings import checked_kind
-from ...tasks.task import checked_seed
+from ...tasks.checks import checked_seed
 from ..folder.run import RunFolder, checked_run
 
 

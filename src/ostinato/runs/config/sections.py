@@ -11,7 +11,7 @@ from ...errors import BadInput
 from ...names import nearest
 from ...reservoir.expansion import EXPANSIONS
 from ...settings import as_words, read_numbers, setting, settings_of
-from ...tasks.task import MAX_SEED
+from ...tasks.checks import MAX_SEED
 from ...through_time.backends import BACKENDS
 from ...wiring.turing import BY_PLACE, STAY
 from .members import REGISTRIES, find

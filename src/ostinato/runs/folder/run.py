@@ -23,7 +23,7 @@ from ...errors import BadInput
 from ...files import check_appendable, checked_path, is_unused, remove_leftovers, write_whole
 from ...learning import Learner
 from ...settings import checked_kind
-from ...tasks import Task
+from ...tasks import OnFileTask, Task
 from ...weights import CorruptFile, StructureMismatch
 from ..build import build_task, config_of, precision
 from ..config import Config
@@ -166,7 +166,7 @@ class RunFolder:
         """The task on another file; the run's own data are not needed."""
         task = self.config.task
         with self.precision():
-            return task.kind.on_file(path, task.settings, self.artefacts)
+            return task.kind.able(OnFileTask).on_file(path, task.settings, self.artefacts)
 
     @property
     def vocabulary(self) -> Vocabulary | None:

@@ -14,8 +14,8 @@ from ...data import Batch
 from ...learning import Learner
 from ...learning.schedules import epochs, length_at
 from ...lens.doctor.rules_for_data import too_little
-from ...tasks import Task
-from ...tasks.task import Own
+from ...tasks import Task, TextTask
+from ...tasks.batches import Own
 from ...weights import count_parameters, trained_names
 from ...wiring import Network, outputs_of
 from ..analysis.answers import Run
@@ -248,7 +248,7 @@ class Training:
         return self._some(slice, step)[0]
 
     def _some(self, own: Own, step: int) -> tuple[Batch, int]:
-        """Some sequences of a batch, and the size of all of it; see `Task.batch_of`."""
+        """Some sequences of a batch, and the size of all of it; see `Batches.batch_of`."""
         length = self._length(step)
         batch, size = self.task.batch_of(own, step, self.config.batch_size, length)
         # Windows of another length lie elsewhere in the text, so the state cannot be carried.
@@ -261,6 +261,7 @@ class Training:
 
     def _opening(self, step: int) -> Opening:
         """The first event, but for the baselines."""
+        text = self.task.ability(TextTask)
         return {
             "kind": "resume" if step else "start",
             "step": step,
@@ -268,7 +269,7 @@ class Training:
             "task": self.task.name,
             **cast(Opening, Goal.of(self.task)._asdict()),
             "epochs": self._epochs(),
-            "vocabulary": None if (text := self.task.text()) is None else len(text.vocabulary),
+            "vocabulary": None if text is None else len(text.vocabulary),
             "parameters": count_parameters(self.network),
             "device": jax.devices()[0].device_kind,
             "log_every": self.log_every,

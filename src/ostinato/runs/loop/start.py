@@ -10,8 +10,8 @@ from ...cells import Model
 from ...errors import BadInput
 from ...files import checked_path, locked, unlinked
 from ...settings import checked_kind, shown
-from ...tasks import Task
-from ...tasks.task import check_declared
+from ...tasks import StartedTask, Task
+from ...tasks.checks import check_declared
 from ...wiring import Network
 from ..analysis.answers import Run, open_run
 from ..build import (
@@ -126,7 +126,9 @@ def _train(
             units = (run.units if run else None) or units_of(config, task)
             check_fits(config, task, method, units)
             with Devices.of(config, task).aside():
-                network = task.starting(build_network(config, task, units))
+                network = build_network(config, task, units)
+                if (started := task.ability(StartedTask)) is not None:
+                    network = started.starting(network)
         check_counts(config, task)
         used = values_used(config, task, method, units)
         if run:

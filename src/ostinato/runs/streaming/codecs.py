@@ -19,12 +19,12 @@ from ...decoding.sampling import choose
 from ...errors import BadInput
 from ...settings import checked_float, checked_int
 from ...tasks.applying import Classified
+from ...tasks.checks import checked_seed
 from ...tasks.interface import Interface
 from ...tasks.series.conformal import Conformal
 from ...tasks.series.forecast import Forecast
 from ...tasks.series.hindcasts import in_units
 from ...tasks.target_codec import TargetCodec
-from ...tasks.task import checked_seed
 from .readers import CharacterReader, Reader, RowReader, answer_reader
 
 

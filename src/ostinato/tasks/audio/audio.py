@@ -17,13 +17,16 @@ from ...data.splits import PARTS, divided, shares
 from ...data.wav import Sound, read_wav, wav_bytes
 from ...errors import BadInput
 from ...settings import checked_int, setting
+from ..abilities import AnsweringTask, PicturedTask
 from ..applying import ApplyOptions, outputs_on, outputs_through
+from ..batches import hashed
+from ..checks import checked_part
 from ..file_task import FileSettings, FileTask, Reading
 from ..framing import PerStep
 from ..interface import Interface
 from ..pictures import Plot
 from ..series.sparklines import WIDEST, sparkline
-from ..task import AnsweringTask, Artefacts, checked_part, hashed
+from ..task import Artefacts
 from ..windows import Stream, Streamed, in_windows
 from .esr import ErrorToSignal, ErrorToSignalRatio
 
@@ -31,7 +34,7 @@ PIECE = 1 << 15  # samples of one compiled call where a sound is rendered; the s
 SHOWN = 0.012  # seconds that are drawn
 
 
-class Audio(Streamed, FileTask, AnsweringTask):
+class Audio(Streamed, FileTask, AnsweringTask, PicturedTask):
     """Learn what an effect does to a sound; without files, what an overdrive does to strings.
 
     At each step a sample of the dry sound comes in, and the sample of the wet sound is to be
@@ -169,9 +172,6 @@ class Audio(Streamed, FileTask, AnsweringTask):
             return {}
         volume = x @ y / (x @ x)
         return {"dry": float(np.sum((y - volume * x) ** 2) / (y @ y))}
-
-    def baselines(self) -> dict[str, float]:
-        return super().baselines() | self.yardsticks("valid")
 
     # What is shown and kept
 

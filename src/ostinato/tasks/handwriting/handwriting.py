@@ -22,12 +22,12 @@ from ...errors import BadInput
 from ...files import checked_path
 from ...settings import setting
 from ..applying import ApplyOptions, outputs_on
+from ..batches import EVALUATED_TOGETHER, hashed
 from ..confusion import F1
 from ..ctc import log_likelihoods
 from ..framing import PerStep, Transcript
 from ..losses import CrossEntropy
 from ..metrics import Accuracy
-from ..task import EVALUATED_TOGETHER, hashed
 from .pen_strokes import PenStrokes
 
 SHOWN = 4

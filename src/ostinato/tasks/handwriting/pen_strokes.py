@@ -13,8 +13,10 @@ from ...data.ink import Ink, drawn_ink, omniglot_ink
 from ...data.strokes import INPUTS
 from ...errors import BadInput
 from ...settings import setting
+from ..abilities import AnsweringTask
+from ..batches import hashed
 from ..generated import Generated
-from ..task import AnsweringTask, Artefacts, hashed
+from ..task import Artefacts
 
 SOURCES = ("drawn", "omniglot")
 OMNIGLOT = "omniglot/strokes_background_small1.zip"

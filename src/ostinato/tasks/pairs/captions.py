@@ -21,7 +21,10 @@ from ...progress import each
 from ...settings import setting
 from ...wiring.attention import ATTENTION
 from ...wiring.captioner import as_size
+from ..abilities import AnsweringTask
 from ..applying import ApplyOptions
+from ..batches import hashed, random
+from ..checks import checked_seed
 from ..file_task import FileSettings, FileTask, Reading
 from ..finite import NOBODY, Finite
 from ..framing import Written
@@ -30,7 +33,7 @@ from ..metrics import Accuracy, Bits, ExactMatch, Metric
 from ..pictures import moved, nearest
 from ..scores import any_match, bleu, meteor
 from ..scores.bleu import left_out_if_missing
-from ..task import AnsweringTask, Artefacts, checked_seed, hashed, random
+from ..task import Artefacts
 from .pairs import short_enough
 from .write_answers import Answer, found_answers
 
@@ -278,9 +281,6 @@ class Captions(Finite, FileTask, AnsweringTask):
             return {}
         return {"nearest picture": any_match(self.retrieved(part), right)}
 
-    def baselines(self) -> dict[str, float]:
-        return {"chance": self.chance, **self.yardsticks("valid")}
-
     # What is shown and kept
 
     def preview(self, network: Model, key: jax.Array) -> str | None:
@@ -312,10 +312,10 @@ class Captions(Finite, FileTask, AnsweringTask):
         }
 
     @classmethod
-    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        kept_whole(found["longest"], "longest caption", min=0)
-        kept_picture(found["picture"])
-        return None, len(Tokens.from_json(found["tokens"]))
+    def check_artefacts(cls, artefacts: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        kept_whole(artefacts["longest"], "longest caption", min=0)
+        kept_picture(artefacts["picture"])
+        return None, len(Tokens.from_json(artefacts["tokens"]))
 
     def fingerprint(self) -> str:
         return hashed([*self.images.values(), *(x for y in self.symbols.values() for x in y)])

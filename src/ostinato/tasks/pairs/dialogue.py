@@ -16,7 +16,7 @@ from ...errors import BadInput
 from ...files import checked_path
 from ...settings import setting, shown
 from ..applying import ApplyOptions
-from ..task import random
+from ..batches import random
 from .text_pairs import PairedTexts, Part, TextPairs, TextPairSettings, of_files
 from .write_answers import coded_source, written
 

@@ -31,8 +31,10 @@ from ...data.splits import PARTS
 from ...data.tokens import END, Tokens
 from ...errors import BadInput
 from ...settings import setting, shared
+from ..abilities import AnsweringTask, OnFileTask
 from ..applying import ApplyOptions
-from ..task import AnsweringTask, checked_seed, random
+from ..batches import random
+from ..checks import checked_seed
 from .pairs import Pairs, PairSettings
 from .write_answers import OPTIONS, answers, coded_source
 
@@ -60,7 +62,7 @@ class ExecutionSettings(PairSettings):
     backwards: bool = setting(False, "write the answer from its last digit to its first")
 
 
-class Execution(Pairs, AnsweringTask):
+class Execution(Pairs, AnsweringTask, OnFileTask):
     """Read a program; write what it prints.
 
     Training examples are generated without end, their difficulty by a curriculum strategy: see

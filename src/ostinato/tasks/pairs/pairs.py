@@ -19,13 +19,14 @@ from ...decoding import beam_answers
 from ...errors import BadInput
 from ...settings import setting
 from ...wiring.attention import ATTENTION
+from ..abilities import PassageTask, PicturedTask, StartedTask
 from ..applying import ApplyOptions
+from ..batches import hashed, random
 from ..finite import NOBODY, Finite
 from ..framing import Written
 from ..losses import CrossEntropy, SmoothedCrossEntropy
 from ..metrics import Accuracy, Bits, ExactMatch, Metric
 from ..pictures import Picture
-from ..task import hashed, random
 from ..text.ngrams import unigram_bits
 from ..text.passages import PairPassage
 from .write_answers import coded_source, where_it_looks, written
@@ -58,7 +59,7 @@ class _BitsBeside(Bits):
     loss_factor = None
 
 
-class Pairs(Finite):
+class Pairs(Finite, PassageTask, StartedTask, PicturedTask):
     """Read a source and write its target: translation, and whatever can be put that way.
 
     Symbol 0 ends both, and is what the decoder reads first. The network is an `EncoderDecoder`.
@@ -318,11 +319,11 @@ class Pairs(Finite):
         }
 
     @classmethod
-    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        source, target = (Tokens.from_json(found[side]) for side in ("source", "target"))
-        if not isinstance(found["longest"], list) or len(found["longest"]) != 2:
+    def check_artefacts(cls, artefacts: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        source, target = (Tokens.from_json(artefacts[side]) for side in ("source", "target"))
+        if not isinstance(artefacts["longest"], list) or len(artefacts["longest"]) != 2:
             raise BadInput("its longest sequences are not two numbers")
-        for longest in found["longest"]:
+        for longest in artefacts["longest"]:
             kept_whole(longest, "longest sequence", min=0)
         return len(source), len(target)
 

@@ -11,11 +11,12 @@ from ...data.splits import PARTS, shares
 from ...data.text_table import counted
 from ...data.tokens import LEVELS, RESERVED, SUBWORDS, Tokens
 from ...settings import setting
+from ..abilities import AnsweringTask, OnFileTask
 from ..applying import ApplyOptions
 from ..scores import any_match, bleu, chrf
 from ..scores.bleu import left_out_if_missing
 from ..start_vectors import FREEZE, VECTORS, check_freeze, read_start
-from ..task import AnsweringTask, Artefacts
+from ..task import Artefacts
 from .pairs import Pairs, PairSettings
 from .write_answers import written
 
@@ -78,7 +79,7 @@ class PairedTexts(NamedTuple):
             )
 
 
-class TextPairs(Pairs, AnsweringTask):
+class TextPairs(Pairs, AnsweringTask, OnFileTask):
     """Read a text and write another; subclasses implement `texts_of`.
 
     Vocabularies are made from the training part. A character or word of the other parts that is
@@ -138,7 +139,7 @@ class TextPairs(Pairs, AnsweringTask):
     def of_held_out(
         cls, part: Part, where: str, settings: Any, artefacts: dict[str, Any], exact: bool
     ) -> Self:
-        """The task of other texts, all of them held out; see `Task.on_file`."""
+        """The task of other texts, all of them held out; see `OnFileTask.on_file`."""
         known = _vocabularies(artefacts)
         coded = (
             known[0].encode_all(part[0]),

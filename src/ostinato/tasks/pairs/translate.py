@@ -14,7 +14,7 @@ from ...data.splits import PARTS, part_at, shares
 from ...data.text_table import TABLES, counted, read_text_table, suffix_of, texts_in
 from ...errors import BadInput
 from ..applying import ApplyOptions, with_notes
-from ..task import random
+from ..batches import random
 from .rescoring import rescored
 from .text_pairs import PairedTexts, Part, TextPairs, TextPairSettings, of_files
 from .write_answers import OPTIONS, answers

@@ -37,7 +37,7 @@ class Score(NamedTuple):
 
 
 def bleu(
-    found: Sequence[str],
+    texts: Sequence[str],
     references: Sequence[str | Sequence[str]],
     *,
     lowercase: bool = False,
@@ -50,7 +50,7 @@ def bleu(
     has most of it, and the brevity penalty takes the reference whose length is closest.
 
     Args:
-        found: the texts, detokenised.
+        texts: the texts, detokenised.
         references: a text for each, or a list of texts.
         lowercase: whether to ignore case.
         tokenize: `"13a"`, sacrebleu's usual one, `"intl"`, `"char"`, `"zh"`, or `"none"` for texts
@@ -69,21 +69,21 @@ def bleu(
         raise BadInput(f"tokenize must be one of {', '.join(TOKENIZERS)}; got {tokenize!r:.40}")
     checked_int("the order of BLEU", order, max=MAX_ORDER)
     metric = _sacrebleu("BLEU").BLEU(lowercase=lowercase, tokenize=tokenize, max_ngram_order=order)
-    return _score("BLEU" if order == 4 else f"BLEU-{order}", metric, found, references)
+    return _score("BLEU" if order == 4 else f"BLEU-{order}", metric, texts, references)
 
 
-def chrf(found: Sequence[str], references: Sequence[str | Sequence[str]]) -> Score:
+def chrf(texts: Sequence[str], references: Sequence[str | Sequence[str]]) -> Score:
     """Corpus chrF, chrF2 to be exact: the F-score of character n-grams up to 6, recall weighs 2.
 
     Args:
-        found: the texts, detokenised.
+        texts: the texts, detokenised.
         references: a text for each, or a list of texts, of which the best one counts.
 
     Example:
         >>> round(chrf(["The cat sat on a mat."], ["The cat sat on the mat."]).value, 1)
         65.8
     """
-    return _score("chrF2", _sacrebleu("chrF").CHRF(), found, references)
+    return _score("chrF2", _sacrebleu("chrF").CHRF(), texts, references)
 
 
 @contextmanager
@@ -104,12 +104,12 @@ def left_out_if_missing() -> Iterator[None]:
 
 
 def _score(
-    name: str, metric: Any, found: Sequence[str], references: Sequence[str | Sequence[str]]
+    name: str, metric: Any, texts: Sequence[str], references: Sequence[str | Sequence[str]]
 ) -> Score:
-    several = each_with_several(found, references)
+    several = each_with_several(texts, references)
     # The n-th references of all texts are a stream; a text with fewer has None in the others.
     streams = [*map(list, itertools.zip_longest(*several))]
-    value = metric.corpus_score(list(found), streams).score
+    value = metric.corpus_score(list(texts), streams).score
     return Score(name, float(value), str(metric.get_signature()))
 
 

@@ -12,29 +12,29 @@ import numpy as np
 from ...errors import BadInput
 
 
-def exact_match(found: Sequence[Any], references: Sequence[Any]) -> float:
+def exact_match(texts: Sequence[Any], references: Sequence[Any]) -> float:
     """The fraction of texts that equal their reference.
 
     Example:
         >>> exact_match(["168", "7"], ["168", "9"])
         0.5
     """
-    check_pairs(found, references)
-    return sum(map(_equal, found, references)) / len(references)
+    check_pairs(texts, references)
+    return sum(map(_equal, texts, references)) / len(references)
 
 
-def any_match(found: Sequence[str], references: Sequence[str | Sequence[str]]) -> float:
+def any_match(texts: Sequence[str], references: Sequence[str | Sequence[str]]) -> float:
     """The fraction of texts that equal one of their references.
 
     Example:
         >>> any_match(["a cat", "a dog"], [["the cat", "a cat"], ["the dog"]])
         0.5
     """
-    several = each_with_several(found, references)
-    return sum(map(operator.contains, several, found)) / len(found)
+    several = each_with_several(texts, references)
+    return sum(map(operator.contains, several, texts)) / len(texts)
 
 
-def token_accuracy(found: Sequence[Any], references: Sequence[Any]) -> float:
+def token_accuracy(texts: Sequence[Any], references: Sequence[Any]) -> float:
     """The fraction of positions at which a text has the token of its reference.
 
     Texts of unequal length are compared up to the end of the longer one: a token that is missing
@@ -44,8 +44,8 @@ def token_accuracy(found: Sequence[Any], references: Sequence[Any]) -> float:
         >>> token_accuracy(["168", "7"], ["169", "75"])  # 3 of 5 positions
         0.6
     """
-    check_pairs(found, references)
-    pairs = list(zip(found, references, strict=True))
+    check_pairs(texts, references)
+    pairs = list(zip(texts, references, strict=True))
     positions = sum(max(len(text), len(reference)) for text, reference in pairs)
     right = sum(a == b for text, reference in pairs for a, b in zip(text, reference, strict=False))
     return float(right / positions) if positions else 1.0
@@ -79,7 +79,7 @@ def edit_distance(text: Sequence[Any], reference: Sequence[Any]) -> int:
     return int(row[-1])
 
 
-def error_rate(found: Sequence[Any], references: Sequence[Any]) -> float:
+def error_rate(texts: Sequence[Any], references: Sequence[Any]) -> float:
     """The sum of all edit distances, divided by the number of tokens of all references.
 
     Of characters it is the character error rate, of words the word error rate, and of labels the
@@ -89,30 +89,30 @@ def error_rate(found: Sequence[Any], references: Sequence[Any]) -> float:
         >>> error_rate(["kitten"], ["sitting"]) == 3 / 7
         True
     """
-    check_pairs(found, references)
+    check_pairs(texts, references)
     tokens = sum(map(len, references))
     if not tokens:
         raise BadInput("an error rate needs references that are not all empty")
-    return sum(map(edit_distance, found, references)) / tokens
+    return sum(map(edit_distance, texts, references)) / tokens
 
 
-def check_pairs(found: Sequence[Any], references: Sequence[Any]) -> None:
+def check_pairs(texts: Sequence[Any], references: Sequence[Any]) -> None:
     """Refuse an unequal number of texts and references, and none at all."""
-    if isinstance(found, str) or isinstance(references, str):
+    if isinstance(texts, str) or isinstance(references, str):
         raise BadInput("a score needs lists of texts, got one text; put it in a list")
-    for what, given in (("texts", found), ("references", references)):
+    for what, given in (("texts", texts), ("references", references)):
         try:
             len(given)
         except TypeError:
             raise BadInput(f"a score needs a list of {what}, got {given!r:.40}") from None
-    if len(found) != len(references):
-        raise BadInput(f"there are {len(found)} texts and {len(references)} references")
+    if len(texts) != len(references):
+        raise BadInput(f"there are {len(texts)} texts and {len(references)} references")
     if not len(references):
         raise BadInput("there are no texts to score")
 
 
 def each_with_several(
-    found: Sequence[str], references: Sequence[str | Sequence[str]]
+    texts: Sequence[str], references: Sequence[str | Sequence[str]]
 ) -> list[list[str]]:
     """The references of each text as a list: one text stands for a list of one.
 
@@ -120,11 +120,11 @@ def each_with_several(
         >>> each_with_several(["a", "b"], ["a", ["b", "B"]])
         [['a'], ['b', 'B']]
     """
-    check_pairs(found, references)
+    check_pairs(texts, references)
     several: list[list[Any]] = [
         [*one] if isinstance(one, list | tuple) else [one] for one in references
     ]
-    for number, (text, some) in enumerate(zip(found, several, strict=True), 1):
+    for number, (text, some) in enumerate(zip(texts, several, strict=True), 1):
         if not some:
             raise BadInput(f"text {number} has no reference")
         for one in (text, *some):

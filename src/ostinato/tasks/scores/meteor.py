@@ -46,20 +46,20 @@ class Matches(NamedTuple):
 
     matched: int
     chunks: int
-    found: int
+    text: int
     reference: int
 
     def score(self, alpha: float = 0.9, beta: float = 3.0, gamma: float = 0.5) -> float:
         """The METEOR score, from 0 to 1."""
         if not self.matched:
             return 0.0
-        precision, recall = self.matched / self.found, self.matched / self.reference
+        precision, recall = self.matched / self.text, self.matched / self.reference
         mean = precision * recall / (alpha * precision + (1 - alpha) * recall)
         return mean * (1 - gamma * (self.chunks / self.matched) ** beta)
 
 
 def meteor(
-    found: Sequence[str],
+    texts: Sequence[str],
     references: Sequence[str | Sequence[str]],
     *,
     alpha: float = 0.9,
@@ -71,7 +71,7 @@ def meteor(
     """The METEOR score of texts against one reference each, or several. Case is ignored.
 
     Args:
-        found: the texts.
+        texts: the texts.
         references: a text for each, or a list of texts, of which the best one counts.
         alpha: from 0, where F is the precision, to 1, where it is the recall.
         beta, gamma: of the penalty `γ (c / m)^β` for words in many chunks.
@@ -91,7 +91,7 @@ def meteor(
     if synonyms is not None:
         checked_kind("synonyms", synonyms, dict, "what synonym_sets or read_synonyms returns")
     every = []
-    for text, several in zip(found, each_with_several(found, references), strict=True):
+    for text, several in zip(texts, each_with_several(texts, references), strict=True):
         counts = [matches(text, one, stems, synonyms) for one in several]
         every.append(max(counts, key=lambda one: one.score(alpha, beta, gamma)))
     whole = Matches(*(sum(column) for column in zip(*every, strict=True)))
@@ -135,7 +135,7 @@ def matches(
     Example:
         >>> said = "the president spoke to the audience"
         >>> matches("the president then spoke to the audience", said)
-        Matches(matched=6, chunks=2, found=7, reference=6)
+        Matches(matched=6, chunks=2, text=7, reference=6)
     """
     one, other = _words(text), _words(reference)
     pairs = align(one, other, stems, synonyms)
@@ -245,8 +245,8 @@ def _choices(
     if not wanted:
         return [None]
     begin = theirs.index(before[-1]) + 1 if before else 0
-    found: list[int | None] = [*theirs[begin : len(theirs) - wanted + 1]]
-    return [*found, None] if len(ours) - ours.index(i) > wanted else found
+    places: list[int | None] = [*theirs[begin : len(theirs) - wanted + 1]]
+    return [*places, None] if len(ours) - ours.index(i) > wanted else places
 
 
 def _places(words: list[str], taken: set[int]) -> dict[str, list[int]]:

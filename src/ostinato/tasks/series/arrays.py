@@ -16,12 +16,16 @@ from ...data.scaling import POLICIES, Scaler
 from ...data.splits import PARTS, divided_at_random, shares
 from ...errors import BadInput, naming
 from ...settings import setting
+from ..abilities import AnsweringTask
 from ..applying import ApplyOptions
+from ..batches import Own, hashed, random
+from ..checks import checked_length
 from ..file_task import FileSettings, FileTask, Reading
 from ..finite import Finite
+from ..given_answers import labels_of
 from ..interface import Interface, row_of_numbers
-from ..target_codec import KINDS, TargetCodec, fit_answers, labels_of
-from ..task import AnsweringTask, Artefacts, Own, checked_length, hashed, random
+from ..target_codec import KINDS, TargetCodec, fit_answers
+from ..task import Artefacts
 from .from_files import arrays_of_file
 from .new_sequences import answers_to_sequences
 from .sequences import scaled_inputs, sequences

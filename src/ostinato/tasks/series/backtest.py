@@ -18,7 +18,7 @@ import numpy as np
 from ...cells import Model
 from ...errors import BadInput
 from ...progress import Report, each, silent
-from ..task import checked_count
+from ..checks import checked_count
 from .continuing import forecasts_at_each
 from .hindcasts import Hindcasts
 from .statistical import checked_names, statistical
@@ -86,12 +86,12 @@ class Backtest:
 
     def _from(self, some: np.ndarray) -> OfOrigin:
         """Those of one origin."""
-        found: OfOrigin = {
+        origin: OfOrigin = {
             "first": self.first[some].tolist(),
             "series": [*map(self.made.name, self.made.series[some])],
             "metrics": self.made.among(some).metrics(),
         }
-        return found if self.times is None else {**found, "times": self.times[some].tolist()}
+        return origin if self.times is None else {**origin, "times": self.times[some].tolist()}
 
 
 def origins_of(task: "Series", count: int) -> dict[int, np.ndarray]:
@@ -105,19 +105,19 @@ def origins_of(task: "Series", count: int) -> dict[int, np.ndarray]:
     count = checked_count(count, "origins of a backtest")
     if count > MAX_ORIGINS:
         raise BadInput(f"a backtest has at most {MAX_ORIGINS} origins, got {count}")
-    found, most = {}, 0
+    origins, most = {}, 0
     for n in range(len(task.series)):
-        first, last = task.span("test", n)
+        first, last = task.rows.span("test", n)
         first, room = max(first, 1), last - task.horizon - max(first, 1) + 1
         most = max(most, room)
         if room >= count:
-            found[n] = np.round(np.linspace(first, first + room - 1, count)).astype(int)
-    if not found:
+            origins[n] = np.round(np.linspace(first, first + room - 1, count)).astype(int)
+    if not origins:
         raise BadInput(
             f"the test part has room for {max(most, 0)} origins with a horizon of {task.horizon}, "
             f"got {count}" + ("" if most > 0 else "; give the test part a larger share")
         )
-    return found
+    return origins
 
 
 def backtest(
@@ -139,8 +139,8 @@ def backtest(
     Example:
         >>> task = Series(np.sin(np.arange(200) / 5), horizon=3, split="80/10/10")
         >>> network = Network(LSTM(1, 8, key=key), Readout(8, 3, key=key))
-        >>> found = backtest(network, task, 4)
-        >>> sorted(found.yardsticks), len(found.as_json()["origins"])
+        >>> backtested = backtest(network, task, 4)
+        >>> sorted(backtested.yardsticks), len(backtested.as_json()["origins"])
         (['persistence'], 4)
     """
     names = () if yardsticks is None else checked_names(yardsticks)
@@ -194,9 +194,9 @@ def backtest(
 
 def _times(task: "Series", places: dict[int, np.ndarray]) -> np.ndarray | None:
     """When the first step of each forecast is, in words."""
-    if task.timelines is None:
+    if task.rows.timelines is None:
         return None
-    return np.array([task.time_of(n, step) for n, first in places.items() for step in first])
+    return np.array([task.rows.time_of(n, step) for n, first in places.items() for step in first])
 
 
 def _naive(
@@ -205,7 +205,7 @@ def _naive(
     """Naive forecasts by name, `(N, horizon, targets, levels)`; see `yardsticks`."""
     scaler = task.answers.scaler
     assert scaler is not None
-    found = {}
+    forecasts = {}
     for name, season in task.seasons.items():
         made = np.concatenate(
             [naive(_known(task, n), task.horizon, season)[first - 1] for n, first in places.items()]
@@ -214,8 +214,8 @@ def _naive(
         if task.quantiles is not None:
             wrong = np.array(task.naive_errors[name], float) * np.array(scaler.factor)[:, None]
         shape = (len(made), task.horizon, len(task.targets), len(levels))
-        found[name] = (made[..., None] + wrong).reshape(shape)
-    return found
+        forecasts[name] = (made[..., None] + wrong).reshape(shape)
+    return forecasts
 
 
 def _known(task: "Series", number: int) -> np.ndarray:

@@ -15,7 +15,7 @@ from ...errors import BadInput
 from ...weights import own_precision
 from ...wiring import outputs_of
 from ..applying import outputs_on
-from ..task import checked_count
+from ..checks import checked_count
 from .forecast import Forecast
 from .hindcasts import in_units
 from .series_data import as_series
@@ -226,11 +226,11 @@ def forecast_after(network: Model, task: "Series", steps: int | None = None) -> 
             made += [path[:, task.targets, None] for path in loops]
         else:
             made += [x[-1, :count] for x in forecasts_of_each(network, task, xs, later)]
-    stamps = [task.stamps_from(n, len(x), count) for n, x in enumerate(task.series)]
+    stamps = [task.rows.stamps_from(n, len(x), count) for n, x in enumerate(task.series)]
     known = [x for x in stamps if x is not None]
     times: dict[str, Any] = {}
-    if task.timelines is not None and len(known) == len(stamps):
-        line = task.timelines[0]
+    if task.rows.timelines is not None and len(known) == len(stamps):
+        line = task.rows.timelines[0]
         times = {"stamps": np.stack(known), "zone": line.zone, "time": line.column}
         times |= {"years": line.years}
     return Forecast(

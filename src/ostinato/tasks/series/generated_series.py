@@ -18,9 +18,10 @@ from ...errors import BadInput
 from ...settings import setting
 from ...weights import own_precision
 from ..applying import ApplyOptions
+from ..checks import checked_part, checked_seed
 from ..framing import PerStep
 from ..metrics import NormalisedError
-from ..task import Artefacts, checked_part, checked_seed
+from ..task import Artefacts
 from .continuing import continued, places_of
 from .forecast import Forecast
 from .series import Series
@@ -106,7 +107,7 @@ class GeneratedSeries(Series):
         Returns:
             Two arrays `(steps, places, columns)`, scaled; `None` if the part is too short.
         """
-        (x,), (cut,) = self.series, self._cuts
+        (x,), (cut,) = self.series, self.rows.cuts
         values = self.scaler(x[cut[checked_part(part)]])
         before = max(self.washout, 1)
         room = len(values) - before - steps

@@ -9,7 +9,7 @@ import numpy as np
 from ...data.examples import Examples
 from ...data.scaling import Scaler, check_complete, scaler_for
 from ...errors import BadInput
-from ..target_codec import checked_answers
+from ..given_answers import checked_answers
 
 MAX_SYMBOL = 2**31 - 2  # a network has an input for each, and counts them in 32 bits
 FORMS = "(N, T, inputs) numbers, (N, T) whole numbers, or a list of N arrays"

@@ -9,18 +9,18 @@ import jax
 import numpy as np
 
 from ...cells import Model
-from ...data.arrange import DUPLICATES, GAPS
 from ...data.artefact_checks import kept_texts
 from ...data.frames import is_frame
-from ...data.scaling import POLICIES
 from ...data.splits import PARTS, divided, shares
 from ...errors import BadInput, naming
-from ...settings import setting, shown
+from ...settings import shown
+from ..abilities import AnsweringTask
 from ..applying import ApplyOptions, outputs_on
-from ..file_task import FileSettings, FileTask, Reading
+from ..batches import hashed
+from ..checks import checked_part
+from ..file_task import FileTask, Reading
 from ..interface import Interface
-from ..target_codec import KINDS
-from ..task import AnsweringTask, Artefacts, checked_part, hashed
+from ..task import Able, Artefacts
 from ..windows import Stream, Streamed, in_windows
 from . import series_data, yardsticks
 from .columns import Columns, fit_columns
@@ -31,12 +31,12 @@ from .from_files import in_words, names_in, table_of_file
 from .hindcasts import Levels, hindcasts, naive_scales
 from .known_future import with_future
 from .quantiles import answers_from_json, levels_of
+from .series_rows import SeriesRows
+from .series_settings import COVERAGE, SeriesSettings
 from .series_table import given_series, is_table, text_columns
 from .series_targets import fit_forecasts, joined, pairs
-from .series_times import calendar_after, calendar_of, check_time, stamps_after
+from .series_times import calendar_of, check_time
 from .sparklines import sparklines
-
-COVERAGE = 0.8  # of conformal intervals, like that of the quantiles 0.1 and 0.9
 
 
 class Series(Streamed, FileTask, AnsweringTask):
@@ -74,64 +74,7 @@ class Series(Streamed, FileTask, AnsweringTask):
         ((20, 4, 2), (20, 4, 3))
     """
 
-    @dataclasses.dataclass(frozen=True)
-    class Settings(FileSettings):
-        file: str | None = setting(None, "a table: .csv, .parquet, or .npy", of_file=True)
-        target: str | None = setting(
-            None, "columns to predict, a,b (all of them), or a wet sound", of_file=True
-        )
-        columns: str | None = setting(None, "columns to read, a,b,c (all of them)", read=names_in)
-        ignore: str | None = setting(None, "columns to leave out, a,b,c", read=names_in)
-        sequence: str | None = setting(None, "column that says to which series a row belongs")
-        known: str | None = setting(
-            None, "columns whose future is known, such as a price, a,b", read=names_in
-        )
-        static: str | None = setting(
-            None, "columns that are constant within a series, a,b", read=names_in
-        )
-        words: str | None = setting(
-            None,
-            "columns of words, read as one-hot vectors or with --embedding, a,b",
-            read=names_in,
-        )
-        time: str | None = setting(None, "column of dates or times (found by itself)")
-        gaps: str = setting("keep", "what to do where rows are missing in time", among=GAPS)
-        duplicates: str = setting(
-            "refuse", "what to do about several rows of one time", among=DUPLICATES
-        )
-        calendar: bool = setting(False, "read the hour, the weekday and the season of the time too")
-        kind: str | None = setting(
-            None, "learn the target of the same step, not the next ones (forecast)", among=KINDS
-        )
-        horizon: int = setting(1, "steps to forecast", min=1)
-        quantiles: str | None = setting(
-            None, "forecast quantiles, 0.1,0.5,0.9 (the mean)", read=levels_of
-        )
-        season: int | None = setting(
-            None, "steps of a season, for the seasonal naive baseline", min=1
-        )
-        conformal: bool = setting(
-            False, "calibrate the intervals of forecasts on the validation part"
-        )
-        coverage: float = setting(
-            COVERAGE, "of conformal intervals, if there are no quantiles", min=0.01, max=0.999
-        )
-        length: int | None = setting(None, "steps of a sequence or window", min=1)
-        split: str = setting("90/5/5", "percent for training, validation, test", read=shares)
-        carry: bool = setting(
-            True, "contiguous streams with carried state, or independent sequences"
-        )
-        washout: int = setting(
-            0, "steps after a beginning that do not count, for the state to settle", min=0
-        )
-        scale: bool = setting(True, "scale all columns")
-        missing: str = setting("refuse", "what to do about missing values", among=POLICIES)
-
-        def __post_init__(self) -> None:
-            super().__post_init__()
-            for name in ("columns", "ignore", "known", "static", "words"):
-                object.__setattr__(self, name, in_words(getattr(self, name), name))
-
+    Settings = SeriesSettings
     name = "series"
     apply_options: ClassVar[tuple[str, ...]] = ("steps", "future")
 
@@ -183,8 +126,7 @@ class Series(Streamed, FileTask, AnsweringTask):
         self.names = data.roles.numbers
         cuts = [divided(end, split, "steps") for end in data.ends]
         train = [cut["train"] for cut in cuts]
-        self.timelines = data.timelines
-        names, days = calendar_of(self.timelines if chosen.calendar else None, data.xs)
+        names, days = calendar_of(data.timelines if chosen.calendar else None, data.xs)
         ahead = self.horizon if self.forecasts else 0
         self.columns = fit_columns(kept, data, train, chosen.scale, ahead, names)
         self.scaler, self.inputs = self.columns.scaler, self.columns.inputs
@@ -193,7 +135,10 @@ class Series(Streamed, FileTask, AnsweringTask):
             self.model = {"kind": "network", "embedding": None, "words": places}
         whole = [*map(self.columns.matrix, data.xs, days, data.cells)]
         self.series = [x[:end] for x, end in zip(whole, data.ends, strict=True)]
-        self.future = [x[end:] for x, end in zip(whole, data.ends, strict=True)]
+        future = [x[end:] for x, end in zip(whole, data.ends, strict=True)]
+        begin, end = len(self.names), len(self.names) + len(self.columns.calendar)
+        calendar = slice(begin, end) if end > begin else None
+        self.rows = SeriesRows(self.series, future, cuts, data.timelines, calendar)
         self.notes = (*data.notes, *self.columns.strange(np.concatenate(data.cells)))
         self.season = series_data.checked_season(chosen.season, self.series, bool(kept))
         self.targets = series_data.column_numbers(data.roles.targets, self.names)
@@ -203,7 +148,7 @@ class Series(Streamed, FileTask, AnsweringTask):
         self.parts = {part: self._part(rows, [cut[part] for cut in cuts]) for part in PARTS}
         if not kept:
             self.check_parts(split)
-        self._cuts, self.naive_errors = cuts, kept.get("naive_errors", {})
+        self.naive_errors = kept.get("naive_errors", {})
         if self.quantiles is not None and not self.naive_errors:
             stream = self.parts["train"]
             self.naive_errors = yardsticks.errors(self._naive("train"), stream, self.quantiles)
@@ -250,7 +195,7 @@ class Series(Streamed, FileTask, AnsweringTask):
         """The naive forecasts of a part, scaled, with a row for each of its targets."""
         if not self.forecasts:
             return {}
-        cuts = [cut[part] for cut in self._cuts]
+        cuts = [cut[part] for cut in self.rows.cuts]
         return yardsticks.forecasts(
             self.series, cuts, self.targets, self.horizon, self.seasons, self.scaler
         )
@@ -270,8 +215,9 @@ class Series(Streamed, FileTask, AnsweringTask):
                 streams.append(Stream(inputs, targets, there, starts))
         return joined(streams, self.inputs, self.answers.width)
 
-    def forecasting(self) -> "Series | None":
-        return self if self.forecasts else None
+    def ability(self, kind: type[Able]) -> Able | None:
+        """With `Series`: the task as one that forecasts, which one with `ys` does not."""
+        return None if kind is Series and not self.forecasts else super().ability(kind)
 
     @property
     def seasons(self) -> dict[str, int]:
@@ -292,11 +238,6 @@ class Series(Streamed, FileTask, AnsweringTask):
     def stream_of(self, part: str) -> Stream:
         return self.parts[part]
 
-    def series_of(self, part: str) -> np.ndarray:
-        """The number of the series to which each step of a part belongs, `(T,)`."""
-        steps = [max(cut[part].stop - cut[part].start - self.horizon, 0) for cut in self._cuts]
-        return np.repeat(np.arange(len(steps)), steps)
-
     def scores(self, network: Model, part: str) -> dict[str, Any]:
         if not self.forecasts or not self.parts[checked_part(part)].there.any():
             return {}
@@ -312,19 +253,9 @@ class Series(Streamed, FileTask, AnsweringTask):
         self.calibration = calibrated(made, self.settings.coverage)
         return {"conformal": self.calibration.as_json()}
 
-    def span(self, part: str, number: int = 0) -> tuple[int, int]:
-        """The first step of a part of a series and that after its last."""
-        cut = self._cuts[number][checked_part(part)]
-        return cut.start, cut.stop
-
-    def begins(self, part: str, number: int = 0) -> int:
-        """The first step of a part of a series; its length if the part is empty."""
-        start, stop = self.span(part, number)
-        return start if start < stop else len(self.series[number])
-
     def future_of(self, number: int, steps: int) -> np.ndarray:
         """The rows after a series, with what is known ahead; refused if they are too few."""
-        future, known = self.future[number], self.columns.known
+        future, known = self.rows.future[number], self.columns.known
         if known and len(future) < steps:
             of = f" of series {shown(self.series_names[number])}" if len(self.series) > 1 else ""
             raise BadInput(
@@ -332,39 +263,7 @@ class Series(Streamed, FileTask, AnsweringTask):
                 f"are known ahead; {self.where} has {len(future)} rows after the last of "
                 f"{', '.join(self.names[n] for n in self.targets[:20])}; give more as future"
             )
-        return self.rows_after(number, len(self.series[number]), steps + self.horizon)
-
-    def rows_after(self, number: int, begin: int, steps: int) -> np.ndarray:
-        """The rows of a series from a step on and those after it, of the calendar at least `steps`.
-
-        They are what a forecast from there may know: of all other columns it must not read them.
-        """
-        rows = np.concatenate([self.series[number][begin:], self.future[number]])
-        more = steps - len(rows)
-        if not self.columns.calendar or more <= 0 or self.timelines is None:
-            return rows
-        end = len(self.series[number]) + len(self.future[number])
-        place = slice(len(self.names), len(self.names) + len(self.columns.calendar))
-        last = rows[-1:] if len(rows) else self.series[number][-1:]
-        later = np.repeat(last, more, axis=0)
-        later[:, place] = calendar_after(self.timelines[number], end, more)
-        return np.concatenate([rows, later])
-
-    def stamps_from(self, number: int, begin: int, count: int) -> np.ndarray | None:
-        """The times of some steps of a series, and of those after it; `None` if it has none."""
-        if self.timelines is None:
-            return None
-        return stamps_after(self.timelines[number], begin, count)
-
-    def time_of(self, number: int, step: int) -> str | None:
-        """When a step of a series is, in words; `None` if it has no times."""
-        stamps = self.stamps_from(number, step, 1)
-        if stamps is None or self.timelines is None:
-            return None
-        return self.timelines[number].shown(stamps[0])
-
-    def baselines(self) -> dict[str, float]:
-        return super().baselines() | self.yardsticks("valid")
+        return self.rows.after(number, len(self.series[number]), steps + self.horizon)
 
     def yardsticks(self, part: str) -> dict[str, float]:
         stream = self.parts[checked_part(part)]
@@ -388,33 +287,34 @@ class Series(Streamed, FileTask, AnsweringTask):
         return sparklines(self.names[self.targets[0]], self.horizon, lines, there)
 
     def artefacts(self) -> dict[str, Any]:
+        times = self.rows.timelines
         return {
             "columns": self.names,
             "targets": [self.names[n] for n in self.targets] if self.forecasts else None,
             "scaler": self.scaler.as_json(),
             "answers": self.answers.as_json(),
             **self.columns.as_json(),
-            **({} if self.timelines is None else {"time": self.timelines[0].as_json()}),
+            **({} if times is None else {"time": times[0].as_json()}),
             **({"naive_errors": self.naive_errors} if self.naive_errors else {}),
             **({} if self.calibration is None else {"conformal": self.calibration.as_json()}),
         }
 
     @classmethod
-    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        columns, answers = Columns.from_json(found), answers_from_json(found["answers"])
-        if "time" in found:
-            check_time(found["time"])
-        if found["targets"] is not None:
-            targets = kept_texts(found["targets"], "targets")
+    def check_artefacts(cls, artefacts: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        columns, answers = Columns.from_json(artefacts), answers_from_json(artefacts["answers"])
+        if "time" in artefacts:
+            check_time(artefacts["time"])
+        if artefacts["targets"] is not None:
+            targets = kept_texts(artefacts["targets"], "targets")
             if not {*targets} <= {*columns.names}:
                 raise BadInput("its targets are not among its columns")
             width = answers.width or 0
             if not width or width % len(targets):
                 raise BadInput("its answers are not numbers, one per target and step ahead")
-            if "conformal" in found:
+            if "conformal" in artefacts:
                 sizes = width // len(targets), len(targets)
-                Conformal.from_json(found["conformal"], *sizes, answers.levels or None)
-        yardsticks.check_errors(found.get("naive_errors", {}), answers)
+                Conformal.from_json(artefacts["conformal"], *sizes, answers.levels or None)
+        yardsticks.check_errors(artefacts.get("naive_errors", {}), answers)
         return columns.inputs, answers.outputs
 
     @classmethod
@@ -441,7 +341,8 @@ class Series(Streamed, FileTask, AnsweringTask):
 
     def hold_out_all(self) -> None:
         super().hold_out_all()
-        self._cuts = [dict.fromkeys(PARTS, cut["train"]) for cut in self._cuts]
+        cuts = [dict.fromkeys(PARTS, cut["train"]) for cut in self.rows.cuts]
+        self.rows = dataclasses.replace(self.rows, cuts=cuts)
         self.naive_scales = np.full_like(self.naive_scales, np.nan)  # they are of training parts
 
     @classmethod

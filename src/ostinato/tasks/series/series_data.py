@@ -13,7 +13,8 @@ from ...data.table import first_twice
 from ...data.times import Timeline
 from ...errors import BadInput
 from ...settings import shown
-from ..target_codec import TargetCodec, checked_answers, fit_answers, labels_of
+from ..given_answers import checked_answers, labels_of
+from ..target_codec import TargetCodec, fit_answers
 from ..windows import Stream
 from .sequences import as_array
 

@@ -14,9 +14,9 @@ from ...data.generated.dynamical import lorenz, mackey_glass, narma
 from ...data.splits import shares
 from ...errors import BadInput
 from ...settings import setting
+from ..checks import checked_part
 from ..framing import PerStep
 from ..metrics import NEGLIGIBLE, Metric, total, wide
-from ..task import checked_part
 from .generated_series import GeneratedSeries
 
 AHEAD = 84  # steps in a closed loop at which Mackey-Glass forecasts are compared

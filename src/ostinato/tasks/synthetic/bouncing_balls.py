@@ -85,9 +85,6 @@ class BouncingBalls(Synthetic):
         again = np.sum((every.inputs - every.targets) ** 2, axis=-1, dtype=np.float64)
         return {"the frame before": float(again.mean())}
 
-    def baselines(self) -> dict[str, float]:
-        return {**super().baselines(), **self.yardsticks("valid")}
-
     @functools.cache  # noqa: B019 - a task lives as long as its run
     def whole(self, part: str) -> Batch:
         return super().whole(part)

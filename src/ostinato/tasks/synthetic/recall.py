@@ -17,12 +17,15 @@ from ...data.npz import read_npy
 from ...errors import BadInput, naming
 from ...settings import setting
 from ...through_time import unroll
+from ..abilities import OnFileTask
+from ..batches import hashed, random
+from ..checks import checked_length
 from ..file_task import FileSettings
 from ..finite import Finite
 from ..framing import LastStep
 from ..losses import SquaredError
 from ..metrics import StepMean
-from ..task import Artefacts, checked_length, hashed, random
+from ..task import Artefacts
 
 # Letters of 5 by 7 pixels: the columns from left to right, the top row in the lowest bit.
 LETTERS = {
@@ -62,7 +65,7 @@ class PatternsRight(StepMean):
         return right.astype(jnp.float32)
 
 
-class Recall(Finite):
+class Recall(Finite, OnFileTask):
     """See a corrupted pattern, and answer with the one that it was made of.
 
     Patterns are vectors of -1 and 1: random ones, letters of 5 by 7 pixels, or the rows of a file.

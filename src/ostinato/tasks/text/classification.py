@@ -18,15 +18,17 @@ from ...data.vocabulary import checked_texts
 from ...data.words import Words
 from ...errors import BadInput, naming
 from ...settings import setting
+from ..abilities import PassageTask, StartedTask
 from ..applying import ApplyOptions, with_notes
+from ..batches import random
 from ..file_task import FileTask, Reading
+from ..given_answers import label_sets
 from ..interface import Interface
 from ..metrics import counted, values_of
 from ..series.arrays import Arrays
 from ..series.sequences import sequences
 from ..start_vectors import VectorSettings, model_numbers, read_start
-from ..target_codec import label_sets
-from ..task import Artefacts, random
+from ..task import Artefacts
 from .labelled import LabelCode, read_labelled
 from .passages import LabelledPassage
 
@@ -38,7 +40,7 @@ REVIEWS = 3000
 LANGUAGE = 4  # a place in the random numbers of the seed
 
 
-class Classify(Arrays):
+class Classify(Arrays, PassageTask, StartedTask):
     """Read a text word by word or character by character; at its end, say its label.
 
     The answer comes from the last state, or with `--pool mean` from the mean of all states. A
@@ -264,8 +266,8 @@ class Classify(Arrays):
         }
 
     @classmethod
-    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        code = LabelCode.from_json(found)
+    def check_artefacts(cls, artefacts: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        code = LabelCode.from_json(artefacts)
         return len(code.words), code.answers.outputs
 
     @classmethod

@@ -20,7 +20,8 @@ from ...data.words import Words
 from ...errors import BadInput
 from ...progress import Report, each, silent
 from ..applying import outputs_on
-from ..target_codec import INVISIBLE, TargetCodec
+from ..given_answers import INVISIBLE
+from ..target_codec import TargetCodec
 
 TOGETHER = 64
 ROUND = 16  # steps by which padded texts grow, so that there are few compilations
@@ -144,10 +145,10 @@ class LabelCode:
     answers: TargetCodec
 
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> "LabelCode":
+    def from_json(cls, kept: Mapping[str, Any]) -> "LabelCode":
         """From the artefacts of `Classify`."""
-        words, answers = Words.from_json(found["words"]), TargetCodec.from_json(found["answers"])
-        level, cut = found["level"], found["length"]
+        words, answers = Words.from_json(kept["words"]), TargetCodec.from_json(kept["answers"])
+        level, cut = kept["level"], kept["length"]
         if level not in ("words", "characters") or answers.classes is None:
             raise BadInput("its texts are not of words or characters, or have no classes")
         if cut is not None:

@@ -51,8 +51,8 @@ def side_by_side(run: Run, symbols: np.ndarray) -> Iterator[tuple[Any, np.ndarra
         ...     last = np.concatenate([before[None], symbols])
         ...     return last[:-1] + last[1:], symbols[-1]
         >>> symbols, sums = np.arange(5000) % 7, np.zeros(5000)
-        >>> for found, places in side_by_side(run, symbols):
-        ...     sums[places[places >= 0]] = found[places >= 0]
+        >>> for values, places in side_by_side(run, symbols):
+        ...     sums[places[places >= 0]] = values[places >= 0]
         >>> bool(np.all(sums[1:] == symbols[1:] + symbols[:-1]))
         True
     """

@@ -95,8 +95,8 @@ class TextPassage(Passage):
         >>> passage = TextPassage(np.array([0, 1, 1, 0]), Vocabulary.of_text("ab"))
         >>> passage.pieces, passage.targets.tolist()
         (['a', 'b', 'b', 'a'], [0, 1, 1, 0])
-        >>> found = passage.over(lambda batch, state: (batch.inputs, state))
-        >>> [places[:5, 0].tolist() for _, places in found]
+        >>> read = passage.over(lambda batch, state: (batch.inputs, state))
+        >>> [places[:5, 0].tolist() for _, places in read]
         [[0, 1, 2, 3, -1]]
     """
 

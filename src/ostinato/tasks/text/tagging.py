@@ -19,14 +19,16 @@ from ...data.words import UNKNOWN, Spellings
 from ...decoding.sampling import most_probable
 from ...errors import BadInput
 from ...settings import setting
+from ..abilities import AnsweringTask, PassageTask, StartedTask
 from ..applying import ApplyOptions
+from ..batches import hashed, random
 from ..file_task import FileTask, Reading
 from ..finite import Finite
 from ..framing import PerStep
 from ..losses import CrossEntropy
 from ..metrics import Accuracy
 from ..start_vectors import VectorSettings, model_numbers, read_start
-from ..task import AnsweringTask, Artefacts, hashed, random
+from ..task import Artefacts
 from .passages import TaggedPassage
 from .tagged import (
     FORMS,
@@ -47,7 +49,7 @@ TOY = 3000
 REPLACE, SPLIT, LANGUAGE = 1, 2, 3  # places in the random numbers of the seed; 0 is the order
 
 
-class Tagging(Finite, FileTask, AnsweringTask):
+class Tagging(Finite, FileTask, AnsweringTask, PassageTask, StartedTask):
     """Read the words of a sentence, and label each of them.
 
     Sentences are pairs: a list of words, and a list of as many tags. A word without a tag (`_`) is

@@ -21,14 +21,16 @@ from ...decoding.sampling import NotFinite
 from ...decoding.text import opening
 from ...errors import BadInput, naming
 from ...settings import checked_kind, setting
+from ..abilities import AnsweringTask, PassageTask, TextTask
 from ..applying import ApplyOptions
+from ..batches import hashed
 from ..file_task import FileTask, Reading
 from ..framing import PerStep
 from ..generated import Length
 from ..interface import Interface
 from ..losses import CrossEntropy
 from ..metrics import Bits, Perplexity
-from ..task import AnsweringTask, TextTask, hashed
+from ..task import Able
 from ..windows import Stream, Streamed, in_windows, next_symbols
 from .ngrams import ngram_bits, unigram_bits
 from .passages import TextPassage
@@ -39,7 +41,7 @@ TOGETHER = 1 << 24  # symbols that are looked at at once
 LEVELS = ("characters", "bytes")
 
 
-class Text(Streamed, FileTask, TextTask):
+class Text(Streamed, FileTask, TextTask, PassageTask):
     """Read one symbol of a text per step, and predict the next.
 
     For the windows of a batch see `Streamed`.
@@ -159,11 +161,14 @@ class Text(Streamed, FileTask, TextTask):
         return Interface("text", {"characters": characters, "opening": int(opening(known)[0])})
 
     @classmethod
-    def answering(cls) -> type[AnsweringTask]:
-        raise BadInput(
-            "a run on a text has no answers to give: `ostinato sample` writes more text, `ostinato "
-            "evaluate` measures another file, and `ostinato inside` shows what the network expects"
-        )
+    def able(cls, kind: type[Able]) -> type[Able]:
+        if kind is AnsweringTask:
+            raise BadInput(
+                "a run on a text has no answers to give: `ostinato sample` writes more text, "
+                "`ostinato evaluate` measures another file, and `ostinato inside` shows what the "
+                "network expects"
+            )
+        return super().able(kind)
 
     def _held_out_only(self) -> tuple[str, ...]:
         """A sentence on the characters that the training part has not, if there are any."""

@@ -20,11 +20,12 @@ from ...errors import BadInput
 from ...settings import setting
 from ...weights import own_precision
 from ..applying import outputs_on
+from ..batches import random
+from ..checks import checked_length, checked_part
 from ..framing import PerStep
 from ..generated import PLACES, Generated
 from ..losses import BinaryCrossEntropy
 from ..metrics import Metric, Ratio, StepMean, counted, total, values_of
-from ..task import checked_length, checked_part, random
 
 FEW = 64  # longer sequences
 LONGER = 3  # the place of the random numbers of longer sequences

@@ -8,8 +8,9 @@ import numpy as np
 from ...cells import Model
 from ...data import Batch
 from ...settings import setting
+from ..batches import random
+from ..checks import checked_part
 from ..generated import PLACES, Length, Synthetic
-from ..task import checked_part, random
 from .bit_vectors import BITS, FEW, LONGER, by_machine, random_bits, scores_on
 
 
@@ -84,9 +85,6 @@ class NTMNgrams(Synthetic):
         weights = np.ones((length, size), np.float32)
         weights[:known] = 0
         return Batch(xs, bits[..., None], weights)
-
-    def baselines(self) -> dict[str, float]:
-        return {"chance": self.chance, **self.yardsticks("valid")}
 
     def yardsticks(self, part: str) -> dict[str, float]:
         total, count = 0.0, 0

@@ -21,7 +21,10 @@ from ...settings import setting
 from ...weights import own_precision
 from ...wiring.encoder_decoder import Pair
 from ...wiring.video import LEARNED
+from ..abilities import AnsweringTask, PicturedTask
 from ..applying import ApplyOptions, outputs_on
+from ..batches import Own, hashed, random
+from ..checks import checked_length, checked_seed
 from ..downloaded import digits_by_part
 from ..file_task import FileSettings, FileTask, Reading
 from ..finite import Finite
@@ -30,7 +33,7 @@ from ..losses import BinaryCrossEntropy
 from ..metrics import FrameError, NatsPerStep, OfSteps
 from ..pairs.captions import check_size
 from ..pictures import Picture, frames_in_text, strip
-from ..task import AnsweringTask, Artefacts, Own, checked_length, checked_seed, hashed, random
+from ..task import Artefacts
 
 LOSS = BinaryCrossEntropy()
 HELD_OUT = {"valid": 200, "test": 1000}  # drawn clips
@@ -43,7 +46,7 @@ AHEAD = (1, 2, 5, 10, 20, 50, 100)  # frames ahead whose errors an evaluation te
 DIGIT_SIDES = (28, 14, 7)
 
 
-class Video(Finite, FileTask, AnsweringTask):
+class Video(Finite, FileTask, AnsweringTask, PicturedTask):
     """Read the frames of a clip; draw them again backwards, draw the next ones, or both.
 
     The network is a `VideoModel`. The loss is the cross-entropy of the pixels, whose values are
@@ -209,9 +212,6 @@ class Video(Finite, FileTask, AnsweringTask):
         again = self._errors(part, _last_again)
         return {"the last frame again": float(again.mean())} if again.size else {}
 
-    def baselines(self) -> dict[str, float]:
-        return {"chance": self.chance, **self.yardsticks("valid")}
-
     def scores(self, network: Model, part: str) -> dict[str, Any]:
         """The error of a frame by how far ahead it is, beside that of the last frame again."""
         errors = self._errors(part, lambda batch: drawn_by(network, batch)[self.again :])
@@ -303,8 +303,8 @@ class Video(Finite, FileTask, AnsweringTask):
         return {"picture": self.picture}
 
     @classmethod
-    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        pixels = math.prod(kept_picture(found["picture"]))
+    def check_artefacts(cls, artefacts: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        pixels = math.prod(kept_picture(artefacts["picture"]))
         return pixels, pixels
 
     def fingerprint(self) -> str:

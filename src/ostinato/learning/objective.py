@@ -102,10 +102,13 @@ class Objective:
         even = self.summed(self._own_weight(batch)) / self.devices
         return mean * (even / self.loss.weight(batch)).astype(mean.dtype)
 
-    def weights(self, *batches: Batch) -> list[jax.Array]:
-        """What totals over all sequences are divided by, for some batches in one reduction."""
+    def weights(self, *batches: Batch) -> list[jax.Array | None]:
+        """What totals over all sequences are divided by, for some batches in one reduction.
+
+        `None` where a batch is whole, and has a weight of its own.
+        """
         if self.axis is None:
-            return [self.loss.weight(batch) for batch in batches]
+            return [None] * len(batches)
         wholes = self.summed([self._own_weight(batch) for batch in batches])
         return [jnp.where(whole > 0, whole, 1) for whole in wholes]
 

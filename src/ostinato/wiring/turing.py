@@ -87,7 +87,8 @@ def address(memory: jax.Array, before: jax.Array, focus: Focus) -> jax.Array:
 def content(memory: jax.Array, key: jax.Array, strength: jax.Array) -> jax.Array:
     """`softmax(β K(k, M_i))` over the rows."""
     similar = similarity(memory, key)
-    # The largest is taken off first: that of a large β times K has lost its last digits.
+    # The largest is taken off before the product. The softmax would take it off after, where the
+    # compiler may leave β K unrounded and not β max K: from β = 1e10 their difference overflowed.
     below = similar - jax.lax.stop_gradient(similar.max(axis=-1, keepdims=True))
     return jax.nn.softmax(strength[..., None] * below, axis=-1)
 

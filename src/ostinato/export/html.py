@@ -8,7 +8,13 @@ from ..tasks.interface import Interface
 from ..wiring.program import Program
 from .javascript import function
 
-KINDS = ("text", "forecast", "audio")  # of interfaces, which have a page
+# The scripts of a page for each kind of interface that has one; each has an `html` of its name.
+SCRIPTS = {
+    "text": ["text.js"],
+    "forecast": ["table.js", "forecast.js"],
+    "answers": ["table.js", "answers.js"],
+    "audio": ["audio.js"],
+}
 
 
 def page(

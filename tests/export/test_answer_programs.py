@@ -1,6 +1,7 @@
 """A run that gives labels or numbers becomes a program that prints what the library answers."""
 
 import functools
+import json
 import subprocess
 
 import numpy as np
@@ -12,7 +13,7 @@ from ostinato.export.run_export import export_run
 from ostinato.tasks import Adding, Arrays, Classify, Series
 from untrained import untrained_run
 
-from .test_run_export import compiled
+from .test_run_export import compiled, in_browser, in_node
 
 RNG = np.random.default_rng(0)
 ROWS = np.where(RNG.random((60, 2)) < 0.1, np.nan, RNG.normal(size=(60, 2)))
@@ -53,14 +54,14 @@ CASES = {
     ),
     "numbers": (of_numbers, table(RNG.normal(size=(5, 3)))),
     "symbols": (of_symbols, "1 2 5 0\n\n3 3\n"),
-    "words": (of_words, "nein ein Bär\nunbekannt  ja\n"),
+    "words": (of_words, "\ufeffnein ein Bär\nunbekannt  ja\n"),
     "letters": (of_letters, "ein Bär\nΩ a b"),
 }
 
 
 def answered(run, name, text):
     """What streams of the run say, a line each as the program prints them."""
-    lines, stream = [x for x in text.splitlines() if x], run.stream()
+    lines, stream = [x for x in text.lstrip("\ufeff").splitlines() if x], run.stream()
     if name == "series":
         return [stream.step(row) for row in ROWS]
     if name == "numbers":
@@ -102,13 +103,45 @@ def test_a_program_prints_the_answers_of_the_run(name, made):
     np.testing.assert_allclose(shares, [[*x.probabilities.values()] for x in expected], rtol=1e-5)
 
 
+@pytest.mark.parametrize("where", [in_node, in_browser])
+@pytest.mark.parametrize("name", CASES)
+def test_a_page_shows_the_answers_of_the_run(where, name, made, tmp_path):
+    run, text = made(name)[0], CASES[name][1]
+    (page,) = export_run(run, "html", tmp_path / "page")
+    heads, cells, said = where(
+        page,
+        f"""
+        const texts = (path) => [...document.querySelectorAll(path)].map((x) => x.textContent);
+        const paste = (words) => {{ find("table").value = words; show(); }};
+        paste({json.dumps(text)});
+        const told = [texts("#out th"), texts("#out td")];
+        paste("");
+        return [...told, find("wrong").textContent];
+        """,
+    )
+    expected = answered(run, name, text)
+    rows = [cells[n + 1 : n + len(heads)] for n in range(0, len(cells), len(heads))]
+    assert len(rows) == len(expected) and said in (
+        "There is nothing to read.",
+        "The table needs at least one row.",
+        "The table needs a line of names and at least one row.",
+    )
+    if name == "numbers":
+        np.testing.assert_allclose(np.array(rows, float), expected, rtol=1e-5)
+        return
+    assert heads[1:] == ["answer", *map(str, expected[0].probabilities)]
+    assert [row[0] for row in rows] == [str(one.label) for one in expected]
+    shares = [[float(x) for x in row[1:]] for row in rows]
+    np.testing.assert_allclose(shares, [[*x.probabilities.values()] for x in expected], atol=6e-5)
+
+
 @pytest.mark.parametrize(
     "name, text, words",
     [
         ("series", "", "the table is empty"),
         ("series", "a */ b\n1\n", "no column b\\"),
         ("series", "a */ b,b\\\n1,x\n", "row 1, b\\: x is no number"),
-        ("numbers", "1,2\n", "row 1: a row has 3 numbers, got 2"),
+        ("numbers", "1,2\n", "row 1: a row has 3 cells, got 2"),
         ("numbers", "1,2,\n", "row 1, number 3: a value is missing"),
         ("symbols", "1 6\n", "line 1: 6 is no symbol from 0 to 5"),
         ("symbols", "1 -1\n", "line 1: -1 is no symbol"),

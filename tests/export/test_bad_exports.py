@@ -92,7 +92,22 @@ def test_names_that_are_none_are_refused(effect, tmp_path, monkeypatch):
             export_run(effect, "c", type(tmp_path)(name))
     with pytest.raises(BadInput, match="there is no folder"):
         export_run(effect, "c", tmp_path / "none" / "a")
+    for name in ('a"b', "a\\b", "a\nb"):  # what no #include can name
+        with pytest.raises(BadInput, match="--out is where to write, with a name"):
+            export_run(effect, "c", tmp_path / name)
+    for name in ("torch", "json.py"):
+        with pytest.raises(BadInput, match="would stand in the way of the module"):
+            export_run(effect, "torch", tmp_path / name)
     assert not [*tmp_path.iterdir()]
+
+
+def test_a_name_with_the_ending_of_its_file_is_the_name_without(effect, tmp_path):
+    for to, name, files in (
+        ("html", "v1.5.html", ["v1.5.html"]),
+        ("c", "my-net.c", ["my-net.h", "my-net.c"]),
+        ("onnx", "a.b", ["a.b.onnx", "a.b-step.onnx"]),
+    ):
+        assert [path.name for path in export_run(effect, to, tmp_path / name)] == files
 
 
 def test_a_file_of_one_format_with_the_ending_of_another_is_refused(effect, tmp_path):

@@ -83,6 +83,20 @@ def test_a_forecaster_in_c(forecaster, table, folder):
         ("sold */ it,price\n", "no rows"),
         ("sold */ it,price\nx,1\n", "x is no number"),
         ("sold */ it,price\n,1\n", "missing"),
+        ("sold */ it,price\nNone,1\n", "a value is missing"),
+        ("sold */ it,price\ninf,1\n", "inf is no number"),
+        ("sold */ it,price\n1e999,1\n", "1e999 is no number"),
+        ("sold */ it,price\n0x10,1\n", "0x10 is no number"),
+        ("sold */ it,price\n1e300,1\n", "1e300 is too large"),
+        ('sold */ it,price\n"1,000",1\n', "1,000 is no number"),
+        ('sold */ it,price\n"1,000\n', "row 1: a quote is not closed"),
+        ("sold */ it,price\n1\n", "row 1: a row has 2 cells, got 1"),
+        ("sold */ it,price\n1,2,3\n", "row 1: a row has 2 cells, got 3"),
+        ("sold */ it,price\n1\0,2\n", "no text"),
+        ("sold */ it,sold */ it,price\n1,2,3\n", "two columns called sold */ it"),
+        (f"{'x,' * 5000}sold */ it,price\n", "more than 4096 columns"),
+        (f"{'x,' * 1_000_000}sold */ it,price\n1\n", "longer than 65534 bytes"),
+        (f"sold */ it,price,{'x,' * 1_000_000}x\n1\n", "longer than 65534 bytes"),
     ],
 )
 def test_a_wrong_table_is_refused_by_the_c_program(text, words, forecaster, folder):
@@ -94,6 +108,28 @@ def test_a_wrong_table_is_refused_by_the_c_program(text, words, forecaster, fold
     assert ran.returncode == 2 and words in ran.stderr and ran.stderr.count("\n") == 1
 
 
+# Ways to write a table of two rows, (1.5, 2) and (3, missing).
+TABLES = [
+    "sold */ it,price\n1.5,2\n3,\n",
+    "\ufeffsold */ it,price\r\n1.5,2\r\n3,NA\r\n",
+    "\n\nsold */ it,price\n\n1.5,2\n\n3,nan",
+    "sold */ it;price\n1,5;2\n3;?\n",
+    "sold */ it\tprice\n1,5\t2\n3\t\n",
+    'day,price,"sold */ it"\n"Monday, ""the"" first",2,"1.5"\nTuesday, null , +3\n',
+    "note,sold */ it,price\na;b,1.5,2\n,3e0,<NA>\n",
+]
+
+
+def test_the_c_program_reads_any_of_these_tables(forecaster, folder):
+    export_run(forecaster, "c", folder / "any-table")  # a name that code cannot have
+    program = compiled(folder, "any-table")
+    told = {
+        subprocess.run([program], input=x.encode(), capture_output=True, check=True).stdout
+        for x in TABLES
+    }
+    assert len(told) == 1
+
+
 def test_a_writer_in_c(writer, folder):
     """The most probable characters are those that the library takes."""
     export_run(writer, "c", folder / "writer")
@@ -102,6 +138,16 @@ def test_a_writer_in_c(writer, folder):
     assert ran.stdout.decode() == "Ein Bä" + writer.sample("Ein Bä", 30, temperature=0) + "\n"
     wrong = subprocess.run([program, "Ω"], capture_output=True, text=True, check=False)
     assert wrong.returncode == 2 and "does not know" in wrong.stderr
+    for words in (
+        ["-5"],
+        ["many"],
+        ["5", "nan"],
+        ["5", "-1"],
+        ["5", "1", "-1"],
+        ["5", "1", "1", "x"],
+    ):
+        wrong = subprocess.run([program, "a", *words], capture_output=True, text=True, check=False)
+        assert wrong.returncode == 2 and not wrong.stdout and wrong.stderr.count("\n") == 1, words
 
 
 def test_weights_of_eight_bits_are_a_quarter(writer, folder):
@@ -204,13 +250,17 @@ def test_the_page_of_a_series_forecasts_what_the_run_forecasts(where, forecaster
     lines = pasted.splitlines()
     lines[7] = lines[7].replace(",", "x,", 1)
     wrong = ["\n".join(lines), "\n".join(lines[:1]), "price\n1", "sold */ it,price\n,1"]
-    heads, cells, *said = where(
+    wrong += [f"sold */ it,price\n{row}" for row in ("Infinity,1", "0x1,1", "1e300,1", '"1', "1")]
+    wrong += ["sold */ it,sold */ it,price\n1,2,3"]
+    heads, cells, same, *said = where(
         page,
         f"""
         const paste = (words) => {{ find("table").value = words; show(); }};
         const texts = (path) => [...document.querySelectorAll(path)].map((x) => x.textContent);
         paste({json.dumps(pasted)});
         const told = [texts("#out th"), texts("#out td")];
+        const read = (words) => (paste(words), find("wrong").textContent + texts("#out td"));
+        told.push(new Set({json.dumps(TABLES)}.map(read)).size);
         for (const words of {json.dumps(wrong)}) {{
           paste(words);
           told.push([find("wrong").textContent, find("out").hidden]);
@@ -223,6 +273,7 @@ def test_the_page_of_a_series_forecasts_what_the_run_forecasts(where, forecaster
     wanted = [[row["step"], *(x for x in row.values() if isinstance(x, float))] for row in expected]
     made = np.array(cells, float).reshape(len(wanted), -1)
     np.testing.assert_allclose(made, wanted, rtol=1e-5)
+    assert same == 1
     assert said == [
         [words, True]
         for words in (
@@ -230,6 +281,12 @@ def test_the_page_of_a_series_forecasts_what_the_run_forecasts(where, forecaster
             "The table needs a line of names and at least one row.",
             "The table has no column sold */ it.",
             "Row 1, sold */ it: a value is missing.",
+            "Row 1, sold */ it: Infinity is no number.",
+            "Row 1, sold */ it: 0x1 is no number.",
+            "Row 1, sold */ it: 1e300 is too large.",
+            "A quote is not closed.",
+            "Row 1: a row has 2 cells, got 1.",
+            "The table has two columns called sold */ it.",
         )
     ]
 

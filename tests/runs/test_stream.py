@@ -212,6 +212,32 @@ def test_the_class_of_a_text_so_far(labeller):
         assert made.probabilities == pytest.approx(expected.probabilities, rel=1e-5)
 
 
+def test_rows_of_pandas_are_read_by_name_whatever_their_order(folder):
+    """Rows of one frame share their index; a row of another frame may come at any step."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(np.random.default_rng(0).normal(size=(60, 2)), columns=["a", "b"])
+    run = untrained_run(
+        Config(length=5, **SMALL), folder / "by name", Series(frame, targets=["a"], horizon=2)
+    )
+    turned = frame.assign(c="no number")[["b", "c", "a"]]
+    rows = [[row for _, row in each.iterrows()] for each in (frame, turned)]
+    expected = run.stream().read(frame.to_numpy().tolist()).values
+    mixed = [rows[n // 3 % 2][n] for n in range(60)]
+    for each in (*rows, mixed, [turned.iloc[n] for n in range(60)]):
+        np.testing.assert_array_equal(run.stream().read(each).values, expected)
+    stream = run.stream()
+    stream.read(rows[0][:3])
+    twice = frame.set_axis(["a", "a"], axis=1)
+    for wrong in (frame[["a"]], turned.assign(b="no number"), frame.assign(b=np.nan), twice):
+        for _, row in wrong[:3].iterrows():
+            with pytest.raises(BadInput, match=r"no 'b'|column '[ab]' (must be|is missing)"):
+                stream.step(row)
+    with pytest.raises(BadInput, match="column 'b' must be a number, got a number of 401 digits"):
+        stream.step([1, 10**400])
+    with pytest.raises(BadInput, match="the number 1e\\+300 is too large"):
+        stream.step([1e300, 1])
+
+
 @pytest.mark.parametrize("targets", ["numbers", "classes"])
 def test_labelled_sequences(targets, folder):
     rng = np.random.default_rng(0)

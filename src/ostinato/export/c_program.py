@@ -15,12 +15,28 @@ def template(name: str) -> str:
     return (files(__package__) / "templates" / name).read_text(encoding="utf-8")
 
 
-def main(interface: Interface, name: str) -> str:
-    """A program that uses a header, from the template for its kind of interface."""
+def comment(words: str) -> str:
+    """Words that may stand in a comment of C, where they neither end it nor begin another."""
+    plain = words.replace("*/", "* /").replace("/*", "/ *").replace("??/", "?? /")
+    return "".join(x if x.isprintable() or x == "\n" else "?" for x in plain)
+
+
+def main(interface: Interface, name: str, path: str) -> str:
+    """A program that uses a header, from the template for its kind of interface.
+
+    Args:
+        interface: what it reads and says.
+        name: with which the names in the header begin.
+        path: of the header, without its ending.
+    """
     text = template(f"{interface.kind}.c")
     for part, file in _parts(interface):
         text = text.replace(f"@{part}@", template(file))
-    words = _WORDS[interface.kind](interface.about) | {"name": name, "NAME": name.upper()}
+    words = _WORDS[interface.kind](interface.about) | {
+        "name": name,
+        "NAME": name.upper(),
+        "path": path,
+    }
     return re.sub(r"@(\w+)@", lambda place: str(words[place[1]]), text)
 
 
@@ -53,7 +69,7 @@ def _of_row(about: Mapping[str, Any]) -> dict[str, Any]:
         "count_masked": len(about["masked"]),
         "named": int(about["columns"] is not None),
         "masked_columns": ", ".join(map(str, [*about["masked"], 0])),
-        "column_names": ", ".join(names).replace("*/", "* /"),
+        "column_names": comment(", ".join(names)),
         "shift": _doubles(about["shift"]),
         "factor": _doubles(about["factor"]),
         "mean": _doubles(about["mean"]),

@@ -9,11 +9,17 @@ from ..wiring.program import Program
 from .c_program import template
 from .javascript import function
 
-KINDS = ("text", "forecast", "audio")  # of interfaces, each with templates of its own
+# The scripts of a page for each kind of interface that has one; each has an `html` of its name.
+SCRIPTS = {
+    "text": ["text.js"],
+    "forecast": ["table.js", "forecast.js"],
+    "answers": ["table.js", "answers.js"],
+    "audio": ["audio.js"],
+}
 
 
 def page(program: Program, interface: Interface, about: str) -> str:
-    """A page that writes, forecasts or plays.
+    """A page that writes, forecasts, labels or plays.
 
     Args:
         program: the network.
@@ -21,13 +27,13 @@ def page(program: Program, interface: Interface, about: str) -> str:
         about: where it is from, in a line.
     """
     kind = interface.kind
-    if kind not in KINDS:
-        what = "the numbers of its network" if kind == "raw" else "labels or numbers"
+    if kind not in SCRIPTS:
         raise BadInput(
-            f"the run gives {what}, for which there is no page; export it to c, onnx or torch"
+            "the run gives the numbers of its network, for which there is no page; export it to c, "
+            "onnx or torch"
         )
     kept = json.dumps(interface.about).replace("<", "\\u003c")
-    code = "\n".join([function(program), f"const about = {kept};", template(f"{kind}.js")])
+    code = "\n".join([function(program), f"const about = {kept};", *map(template, SCRIPTS[kind])])
     words = {"TITLE": html.escape(about), "BODY": template(f"{kind}.html"), "CODE": code}
     whole = template("page.html")
     for name, part in words.items():

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -29,18 +30,23 @@ class Exported:
     """A trained network on its way out.
 
     Attributes:
-        name: with which files and names in code begin.
+        file: with which the names of files begin.
         run: the run that it is from.
         step: the training steps that it had done.
         network: the trained network.
         licence: of its weights.
     """
 
-    name: str
+    file: str
     run: Run
     step: int
     network: Model
     licence: str | None = None
+
+    @property
+    def name(self) -> str:
+        """With which names in code begin."""
+        return _as_name(self.file)
 
     @property
     def inputs(self) -> int:
@@ -71,11 +77,13 @@ class Target(NamedTuple):
         help: what it is, in a few words.
         files: the content of each file, by what is put behind the name: `.h`, `-step.onnx`, or
             `/config.json` for a file in a folder.
+        ends: how the names of its files end.
         bits: of a weight that it can have.
     """
 
     help: str
     files: Callable[[Exported, int], dict[str, str | bytes]]
+    ends: tuple[str, ...]
     bits: tuple[int, ...] = (32,)
 
 
@@ -84,9 +92,9 @@ def _c(made: Exported, bits: int) -> dict[str, str | bytes]:
     about = f"{made.about}\n   {RAW}" if raw else made.about
     made.interface.check_plain()
     code = c.header(made.program, made.name, bits)
-    files: dict[str, str | bytes] = {".h": f"/* {about.replace('*/', '* /')} */\n{code}"}
+    files: dict[str, str | bytes] = {".h": f"/* {c_program.comment(about)} */\n{code}"}
     if not raw:
-        files[".c"] = c_program.main(made.interface, made.name)
+        files[".c"] = c_program.main(made.interface, made.name, made.file)
     return files
 
 
@@ -118,6 +126,8 @@ def _onnx(made: Exported, bits: int) -> dict[str, str | bytes]:
 
 
 def _torch(made: Exported, bits: int) -> dict[str, str | bytes]:
+    if made.file in {*sys.stdlib_module_names, "torch", "safetensors", "numpy"}:
+        raise BadInput(f"a file {made.file}.py would stand in the way of the module {made.file}")
     if made.network.can_step:
         source, numbers = torch.module(made.program, made.name, made.about)
     else:
@@ -127,12 +137,14 @@ def _torch(made: Exported, bits: int) -> dict[str, str | bytes]:
 
 
 TARGETS = {
-    "c": Target("a C99 header, and a program that uses it", _c, bits=(32, 8)),
-    "html": Target("one page that runs in any browser", _html),
-    "torch": Target("a module of torch as source, and its weights", _torch),
-    "onnx": Target("an ONNX model of a sequence, and one of a step", _onnx),
-    "rtneural": Target("the JSON that audio plug-ins load with RTNeural", _rtneural),
-    "folder": Target("a run folder to give away, without the data", _folder),
+    "c": Target("a C99 header, and a program that uses it", _c, (".h", ".c"), bits=(32, 8)),
+    "html": Target("one page that runs in any browser", _html, (".html",)),
+    "torch": Target(
+        "a module of torch as source, and its weights", _torch, (".py", ".safetensors")
+    ),
+    "onnx": Target("an ONNX model of a sequence, and one of a step", _onnx, (".onnx",)),
+    "rtneural": Target("the JSON that audio plug-ins load with RTNeural", _rtneural, (".json",)),
+    "folder": Target("a run folder to give away, without the data", _folder, ()),
 }
 
 
@@ -144,7 +156,7 @@ def export_run(
     Args:
         run: a trained run; see `open_run`. Its data are not needed.
         to: a name in `TARGETS`.
-        path: where to write, without a suffix: `model` becomes `model.h` and `model.c`. The name of
+        path: where to write: `model`, or `model.c`, becomes `model.h` and `model.c`. The name of
             the run's folder by default. Nothing that exists is overwritten, and either all files
             are written or none.
         bits: of a weight: 32, or in C also 8.
@@ -164,11 +176,12 @@ def export_run(
     if licence is not None and (to != "folder" or not licence.strip() or not licence.isprintable()):
         raise BadInput(f"--licence is a line for the card of --to folder, got {shown(licence)}")
     path = Path(_as_name(run.path.name)) if path is None else path
-    if path.name in ("", ".."):
-        raise BadInput(f"--out is where to write, with a name; got {path}")
+    path = path.with_suffix("") if path.suffix in target.ends else path
+    if path.name in ("", "..") or not path.name.isprintable() or {*path.name} & {*'"\\'}:
+        raise BadInput(f"--out is where to write, with a name; got {shown(str(path))}")
     if not path.parent.is_dir():
         raise BadInput(f"{path} cannot be written: there is no folder {path.parent}")
-    contents = target.files(Exported(_as_name(path.name), run, *run.saved(), licence), bits)
+    contents = target.files(Exported(path.name, run, *run.saved(), licence), bits)
     written = {
         path.name + end: content.encode() if isinstance(content, str) else content
         for end, content in contents.items()

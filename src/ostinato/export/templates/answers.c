@@ -1,7 +1,7 @@
 /* Says what it makes of what it has read: @what@.
 
-     cc -O2 @name@.c -o @name@ -lm
-     ./@name@ < @file@
+     cc -O2 @path@.c -o @path@ -lm
+     ./@path@ < @file@
 
    @reads@
    In a program of your own, call @name@_start, then @name@_step for each value as it comes, and
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "@name@.h"
+#include "@path@.h"
 
 enum { ANSWERS = @NAME@_OUTPUTS };
 @answering@

@@ -7,8 +7,9 @@ int main(void) {
   if (!read_names()) return 2;
   print_heads();
   @name@_start(&state);
-  for (long number = 1; fgets(line, sizeof line, stdin); number++) {
-    const int found = numbers(number, row);
+  long number = 1;
+  for (int more; (more = read_line()); number++) {
+    const int found = more < 0 ? more : numbers(number, row);
     if (found < 0) return 2;
     if (!found) { /* the next sequence begins */
       @name@_start(&state);

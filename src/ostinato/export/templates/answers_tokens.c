@@ -23,8 +23,9 @@ int main(void) {
   static float y[@NAME@_OUTPUTS];
   print_heads();
   for (long number = 1; fgets(line, sizeof line, stdin); number++) {
-    if (!strchr(line, '\n') && !feof(stdin)) return fprintf(stderr, "line %ld is too long\n", number), 2;
-    char *rest = line;
+    if (!strchr(line, '\n') && !feof(stdin))
+      return fprintf(stderr, "line %ld is no text, or too long\n", number), 2;
+    char *rest = line + (number == 1 && !strncmp(line, "\357\273\277", 3) ? 3 : 0); /* the mark of UTF-8 */
     int count = 0;
     line[strcspn(line, "\r\n")] = '\0';
     @name@_start(&state);

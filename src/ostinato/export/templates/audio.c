@@ -1,7 +1,7 @@
 /* Plays a sound through a learned effect.
 
-     cc -O2 @name@.c -o @name@ -lm
-     ./@name@ < dry.wav > wet.wav
+     cc -O2 @path@.c -o @path@ -lm
+     ./@path@ < dry.wav > wet.wav
 
    It reads a WAV file of @rate@ samples per second, PCM of 16, 24 or 32 bits or floats, each channel
    by itself, and writes one of floats. In a program of your own, call @name@_start, then @name@_sample for
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "@name@.h"
+#include "@path@.h"
 
 enum { RATE = @rate@, RESIDUAL = @residual@, CHANNELS = 32 };
 

@@ -1,7 +1,7 @@
 /* Forecasts what comes after the last row of a table.
 
-     cc -O2 @name@.c -o @name@ -lm
-     ./@name@ < table.csv
+     cc -O2 @path@.c -o @path@ -lm
+     ./@path@ < table.csv
 
    The first line of the table has the names of its columns. Those that the network reads are
    @column_names@; others are left out.
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "@name@.h"
+#include "@path@.h"
 
 @table@
 enum { TARGETS = @count_targets@, HORIZON = @count_steps@, LEVELS = @count_levels@ };
@@ -56,8 +56,8 @@ int main(void) {
   if (!read_names()) return 2;
   @name@_start(&state);
   long rows = 0;
-  while (fgets(line, sizeof line, stdin)) {
-    const int found = numbers(rows + 1, row);
+  for (int more; (more = read_line());) {
+    const int found = more < 0 ? more : numbers(rows + 1, row);
     if (found < 0) return 2;
     if (!found) continue;
     @name@_read(&state, row, y);

@@ -4,34 +4,6 @@ const SHOWN = 120, WIDTH = 760, HEIGHT = 280;
 find("needs").textContent = `Columns: ${about.columns.join(", ")}. Other columns are left out.`;
 find("table").placeholder = [about.columns.join(","), about.columns.map((_, n) => about.mean[n].toPrecision(4)).join(",")].join("\n");
 
-// The rows of a table, a number for each column that the network reads; NaN where one is missing.
-function rows(text) {
-  const lines = text.split(/\r?\n/).filter((line) => line.trim());
-  if (lines.length < 2) throw new Error("The table needs a line of names and at least one row.");
-  const mark = ["\t", ";", ","].find((one) => lines[0].includes(one)) ?? ",";
-  const cells = (line) => line.split(mark).map((cell) => cell.trim().replace(/^"|"$/g, ""));
-  const names = cells(lines[0]);
-  const places = about.columns.map((name) => {
-    if (!names.includes(name)) throw new Error(`The table has no column ${name}.`);
-    return names.indexOf(name);
-  });
-  return lines.slice(1).map((line, row) => {
-    const here = cells(line);
-    return places.map((place, n) => {
-      const cell = here[place] ?? "", missing = cell === "" || cell === "NA";
-      const value = missing ? NaN : Number(mark === "," ? cell : cell.replace(",", "."));
-      if (Number.isNaN(value) && !missing) throw new Error(`Row ${row + 1}, ${about.columns[n]}: ${cell} is no number.`);
-      if (missing && !about.masked.includes(n)) throw new Error(`Row ${row + 1}, ${about.columns[n]}: a value is missing.`);
-      return value;
-    });
-  });
-}
-
-function encoded(row) {
-  const x = row.map((value, n) => ((Number.isNaN(value) ? about.mean[n] : value) - about.shift[n]) / about.factor[n]);
-  return Float32Array.from([...x, ...about.masked.map((n) => (Number.isNaN(row[n]) ? 1 : 0))]);
-}
-
 // The forecasts by step ahead and target: one number for each level, in the units of the data.
 function forecasts(y) {
   const made = about.levels.includes(null) ? 1 : about.levels.length, count = about.targets.length;
@@ -54,14 +26,6 @@ function calibrated(levels, moved) {
   return levels;
 }
 
-const h = (name, attributes = {}, ...inside) => {
-  const space = ["svg", "path", "line", "text"].includes(name) ? "http://www.w3.org/2000/svg" : "http://www.w3.org/1999/xhtml";
-  const made = document.createElementNS(space, name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.append(...inside);
-  return made;
-};
-
 function drawing(name, past, ahead) {
   const values = [...past, ...ahead.flat()].filter(Number.isFinite);
   const least = Math.min(...values), most = Math.max(...values), all = past.length + ahead.length;
@@ -83,7 +47,7 @@ function show() {
   find("wrong").textContent = "";
   out.hidden = true;
   try {
-    const table = rows(find("table").value), state = net.start();
+    const table = rows(find("table").value).filter((row) => row !== null), state = net.start();
     let y = null;
     for (const row of table) y = net.step(state, encoded(row));
     const ahead = forecasts(y);
@@ -91,8 +55,7 @@ function show() {
     const heads = ["step", ...about.targets.flatMap((target) => names.map((name) => target + name))];
     out.replaceChildren(
       ...about.targets.map((target, n) => drawing(target, table.slice(-SHOWN).map((row) => row[about.columns.indexOf(target)]), ahead.map((step) => step[n]))),
-      h("div", { class: "scroll" }, h("table", {}, h("tr", {}, ...heads.map((one) => h("th", {}, one))),
-        ...ahead.map((step, n) => h("tr", {}, h("td", {}, `${n + 1}`), ...step.flat().map((one) => h("td", {}, one.toPrecision(6))))))));
+      drawn(heads, ahead.map((step, n) => [`${n + 1}`, ...step.flat().map((one) => one.toPrecision(6))])));
     out.hidden = false;
   } catch (error) {
     find("wrong").textContent = error.message;

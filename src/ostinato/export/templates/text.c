@@ -1,13 +1,13 @@
 /* Writes text, a symbol at a time.
 
-     cc -O2 @name@.c -o @name@ -lm
-     ./@name@ "Once " 500 0.8 7        a prompt, how much, a temperature, a seed
+     cc -O2 @path@.c -o @path@ -lm
+     ./@path@ "Once " 500 0.8 7        a prompt, how much, a temperature, a seed
 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "@name@.h"
+#include "@path@.h"
 
 typedef struct {
   int size;
@@ -35,6 +35,15 @@ static double uniform(unsigned long long *seed) {
   return (double)(*seed >> 11) / 9007199254740992.0;
 }
 
+/* A number among the words of the command, at least 0 and at most `most`, or -1, which it says. */
+static double argument(const char *word, const char *what, double most) {
+  char *end = NULL;
+  const double value = strtod(word, &end);
+  if (end != word && !*end && value >= 0 && value <= most) return value;
+  fprintf(stderr, "%s is a number from 0 to %.0f, got %s\n", what, most, word);
+  return -1;
+}
+
 /* Draws from softmax(y / temperature); with a temperature of 0, the largest. */
 static int drawn(const float *y, double temperature, unsigned long long *seed) {
   double weights[@NAME@_SYMBOLS], sum = 0;
@@ -56,10 +65,13 @@ static int drawn(const float *y, double temperature, unsigned long long *seed) {
 
 int main(int count, char **words) {
   const char *prompt = count > 1 ? words[1] : "";
-  const long length = count > 2 ? strtol(words[2], NULL, 10) : 500;
-  const double temperature = count > 3 ? strtod(words[3], NULL) : 0.8;
-  unsigned long long seed = count > 4 ? strtoull(words[4], NULL, 10) : 1;
-  seed = (seed + 1) * 2685821657736338717ULL;
+  const double most = 9007199254740991.0; /* whole numbers up to here are exact */
+  const double length = count > 2 ? argument(words[2], "how much", most) : 500;
+  const double temperature = count > 3 ? argument(words[3], "the temperature", 1e6) : 0.8;
+  const double number = count > 4 ? argument(words[4], "the seed", most) : 1;
+  if (length < 0 || temperature < 0 || number < 0) return 2;
+  if (count > 5) return fputs("after the seed there is nothing more to say\n", stderr), 2;
+  unsigned long long seed = ((unsigned long long)number + 1) * 2685821657736338717ULL;
   static @name@_state state;
   static float y[@NAME@_OUTPUTS];
   @name@_start(&state);
@@ -74,7 +86,7 @@ int main(int count, char **words) {
     rest += symbols[symbol].size;
   }
   fputs(prompt, stdout);
-  for (long n = 0; n < length; n++) {
+  for (double n = 0; n < length; n++) {
     const int symbol = drawn(y, temperature, &seed);
     fwrite(symbols[symbol].bytes, 1, (size_t)symbols[symbol].size, stdout);
     @name@_step(&state, symbol, y);

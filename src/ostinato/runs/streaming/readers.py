@@ -12,7 +12,7 @@ import numpy as np
 
 from ...data import Table, Vocabulary
 from ...data.calendar import calendar_features
-from ...data.scaling import Scaler, check_complete
+from ...data.scaling import DTYPE, MAX, Scaler, check_complete
 from ...data.times import timeline_of
 from ...data.vocabulary import checked_symbols
 from ...data.words import Words
@@ -21,6 +21,9 @@ from ...settings import shown
 from ...tasks.interface import scaler_of
 from ...tasks.series.columns import Columns
 from ...tasks.series.series_times import calendar_after
+
+SHORT = 64  # columns; a row with fewer is scaled sooner in Python than by NumPy
+_NO_NUMBER = (TypeError, ValueError, OverflowError)
 
 
 class Reader(abc.ABC):
@@ -128,13 +131,36 @@ class RowReader(Reader):
             self.columns = Columns.from_json(kept if roles is None else {**kept, "roles": roles})
             self.words = tuple(self.columns.words)
         self._policy = "mask" if self.scaler.masked else "refuse"
+        self._scales = [*zip(self.scaler.shift, self.scaler.factor, strict=True)]
+        self._present = [0.0] * len(self.scaler.masked)
+        self._keys: Any = None  # of the last row of pandas, and where the columns are among them
+        self._places: list[int] | None = None
 
     def __call__(self, values: Sequence[Any]) -> np.ndarray:
-        if self.columns is None:
-            return self.scaler(self._matrix(values))
-        if self.columns.known or self.columns.calendar:
+        if self.columns is not None and (self.columns.known or self.columns.calendar):
             return np.concatenate([self._with_later(value) for value in values])
-        return self.columns(self._matrix(values))
+        if not self.words:
+            values = [self._cells(value) for value in values]
+            scaled = self._scaled(values) if len(self._scales) < SHORT else None
+            if scaled is not None:
+                return scaled
+        return (self.scaler if self.columns is None else self.columns)(self._matrix(values))
+
+    def _scaled(self, rows: Sequence[Sequence[Any]]) -> np.ndarray | None:
+        """Scaled rows, if every cell is a number and none is missing or too large."""
+        scaled = []
+        for row in rows:
+            try:
+                numbers = [
+                    (float(cell) - shift) / factor
+                    for cell, (shift, factor) in zip(row, self._scales, strict=True)
+                ]
+            except _NO_NUMBER:
+                return None
+            if not all(-MAX <= x <= MAX for x in numbers):  # nor for NaN
+                return None
+            scaled.append(numbers + self._present)
+        return np.array(scaled, DTYPE.get())
 
     def _matrix(self, values: Sequence[Any], calendar: np.ndarray | None = None) -> np.ndarray:
         rows = np.array([self._numbers(value) for value in values])
@@ -188,7 +214,7 @@ class RowReader(Reader):
         cells = self._cells(value)
         try:
             return [np.nan if cell is None else float(cell) for cell in cells]
-        except (TypeError, ValueError):
+        except _NO_NUMBER:
             for n, cell in enumerate(cells):
                 if not _is_number(cell):
                     raise BadInput(
@@ -200,7 +226,11 @@ class RowReader(Reader):
         if _has_names(value):
             if self.names is None:
                 raise BadInput(f"the columns of this run have no names; a row is {self._wanted}")
-            return [self._cell(value, name) for name in self.names]
+            places = self._places_in(value) if hasattr(value, "iloc") else None
+            if places is None:
+                return [self._cell(value, name) for name in self.names]
+            cells = value.tolist()
+            return [cells[n] for n in places]
         try:
             cells = [] if isinstance(value, str | bytes) else [*value]
         except TypeError:
@@ -208,6 +238,16 @@ class RowReader(Reader):
         if self.words or len(cells) != len(self.scaler.shift):
             raise BadInput(f"a row is {self._wanted}; got {shown(value)}")
         return cells
+
+    def _places_in(self, row: Any) -> list[int] | None:
+        """Where the columns are in a row of pandas, whose index is that of the row before."""
+        if row.index is not self._keys:
+            self._keys, self._places = row.index, None
+        elif self._places is None:
+            places = {name: n for n, name in enumerate(self._keys)}
+            if len(places) == len(self._keys) and places.keys() >= {*self.names}:
+                self._places = [places[name] for name in self.names]
+        return self._places
 
     def _cell(self, value: Any, name: str) -> Any:
         try:
@@ -245,7 +285,7 @@ def _has_names(value: Any) -> bool:
 def _is_number(value: Any) -> bool:
     try:
         float(np.nan if value is None else value)
-    except (TypeError, ValueError):
+    except _NO_NUMBER:
         return False
     return True
 

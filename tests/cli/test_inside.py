@@ -78,6 +78,14 @@ def test_a_file_and_a_limit(run, tmp_path):
     assert looked.where == str(tmp_path / "other.txt")
 
 
+def test_the_name_of_a_file_is_read_as_a_text_and_said_to_be_one(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "--file" not in ran("inside", run, "the cat")
+    (tmp_path / "the cat").write_text("the mat")
+    note = "note: 'the cat' is read as a text; --file reads the file"
+    assert note in ran("inside", run, "the cat")
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

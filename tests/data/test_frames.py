@@ -150,6 +150,10 @@ WRONG = {
     "names twice": (pandas.DataFrame([[1, 2]], columns=["a", "a"]), "cannot be read: .*uplicate"),
     "infinity": (polars.DataFrame({"a": [1.0, float("inf")]}), "row 1, column 'a': 'inf' is not"),
     "a duration": (pandas.DataFrame({"a": [pandas.Timedelta("1h")]}), "row 0, column 'a'"),
+    "numbers as text": (
+        pandas.DataFrame({"a": ["1192,07", "3"]}),
+        "row 0, column 'a': '1192,07' is a text; make the column one of numbers",
+    ),
     "lists": (pyarrow.table({"a": [[1, 2], [3]]}), "row 0, column 'a'"),
     "bytes": (pyarrow.table({"a": [None, b"x"]}), "row 1, column 'a': \"b'x'\" is not"),
     "records": (polars.DataFrame({"a": [{"b": 1}]}), "row 0, column 'a'"),

@@ -20,6 +20,7 @@ READ = {
     "commas": ("a,b\n1,2\n3,4\n", {"a": [1, 3], "b": [2, 4]}),
     "semicolons and decimal commas": ("a;b\n1,5;2\n-3,0;4e1\n", {"a": [1.5, -3], "b": [2, 40]}),
     "tabs": ("a\tb\n1\t2,5\n", {"a": [1], "b": [2.5]}),
+    "bars": ("a|b\n1|2,5\n", {"a": [1], "b": [2.5]}),
     "no header": ("1,2\n3,4\n", {"1": [1, 3], "2": [2, 4]}),
     "byte-order mark": ("\ufeffa,b\n1,2\n", {"a": [1], "b": [2]}),
     "quotes": ('"a, x","b ""y"""\n"1",2\n', {"a, x": [1], 'b "y"': [2]}),
@@ -101,7 +102,10 @@ def test_text_columns_are_kept_if_asked_for(tmp_path):
 WRONG = {
     "a date": ("date,a\n2020-01-01,5\n", r"line 2, column 'date': '2020-01-01' is not a number"),
     "a word": ("a,b\n1,2\n3,four\n", r"line 3, column 'b': 'four' is not a number; leave"),
-    "thousands": ("a;b\n1.234,5;2\n", "'1.234,5' is not a number"),
+    "thousands": (
+        "a;b\n1.234,5;2\n",
+        "'1.234,5' is not a number; write thousands without a separator; leave .* or mend it$",
+    ),
     "a short row": ("a,b\n1,2\n3\n", "line 3: the number of cells is 1, in the first line 2"),
     "a long row": ("a,b\n1,2\n3,4,5\n", "line 3: the number of cells is 3"),
     "twice a name": ("a,a\n1,2\n", "line 1: two columns are called 'a'"),
@@ -203,6 +207,18 @@ def test_all_columns_that_cannot_be_used_are_in_one_message(tmp_path):
         f"{one}--ignore date,weather, or learn its words with --words store,weather"
     )
     assert said(["price"]).endswith("leave the column out with --ignore price, or mend it")
+    assert said(["price"], (), [], ["price"]).endswith("; mend it, because numbers are forecast")
+    assert said(["weather"], (), [], ["weather"]).endswith(
+        "are forecast; or to learn labels from the other columns, --kind classification"
+    )
+    assert said(["weather", "price", "date"], (), [], ["price"]).endswith(
+        "; give --ignore date --words weather, and mend 'price'"
+    )
+    path.write_text("a;b\n1.234,5;sun\n2.345,6;sun\n3.456,7;rain\n4.567,8;rain\n")
+    table = read_table(path)
+    assert said(["a", "b"], (), []).endswith(
+        "; give --words b, and mend 'a' (write thousands without a separator)"
+    )
 
 
 def test_dates_are_not_proposed_as_texts_to_label(tmp_path):

@@ -255,6 +255,7 @@ def test_a_naive_forecast_is_compared_with_the_best_validation():
         forecasts = replace(evidence.forecasts, naive={"persistence": factor * best, "far": 99.0})
         assert names(replace(evidence, forecasts=forecasts)) == alarms
     begun = replace(evidence.history, losses=evidence.history.losses[:3])
+    assert "worse than naive" in names(replace(evidence, forecasts=forecasts, history=begun))
     assert "worse than naive" not in names(
         replace(evidence, forecasts=forecasts, history=replace(begun, validations=[]))
     )

@@ -162,6 +162,12 @@ WRONG = [
     ("classify", "classify", None, "texts must be a list, or the Path of a file"),
     ("classify", "classify", 3, "the lines must be a list of texts, got 3"),
     ("classify", "classify", ["a", 3], "must be a list of texts, got 3 at place 1"),
+    (
+        "classify",
+        "classify",
+        pandas.DataFrame({"n": [1], "text": ["a"]}),
+        "a table of 2 columns; g",
+    ),
     ("classify", "classify", ["a", " "], "line 2 is empty"),
     ("arrays", "classify", "x.npz", "texts must be a list, or the Path"),
     ("arrays", "classify", np.zeros((2, 5, 3)), "the model reads 2 columns, these data have 3"),

@@ -5,6 +5,7 @@ leads to the next: find a unit, see it on the text, see what moved the loss wher
 is read once for all of them.
 """
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +18,7 @@ from typer import Argument, Option
 from ..errors import BadInput
 from ..lens import memory_length
 from ..runs import Inside, look_inside, open_run
+from ..settings import shown
 from .arguments import Json, RunFolder, path
 from .output import answer
 from .progress import progress
@@ -79,6 +81,8 @@ def inside(
         answers: dict[str, Any] = {"run": str(run), "step": looked.step, "text": looked.where}
         answers["pieces_read"] = size
         answers["about"], answers["notes"] = looked.passage.about, looked.notes()
+        if text and os.path.isfile(text):  # which a long text does not mind
+            answers["notes"].append(f"{shown(text)} is read as a text; --file reads the file")
         if find is not None:
             answers["find"] = looked.find(find, top)
             unit = unit or answers["find"]["units"][0]["unit"]

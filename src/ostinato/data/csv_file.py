@@ -1,14 +1,14 @@
 """Read a CSV file.
 
-The delimiter is a tab, a semicolon or a comma, whichever divides the first lines evenly. With a
-tab or a semicolon a decimal comma is read too: `1,5;2,0`. A first line that is
+The delimiter is a tab, a semicolon, a comma or `|`, whichever divides the first lines evenly. With
+any but a comma a decimal comma is read too: `1,5;2,0`. A first line that is
 not all numbers holds the names of the columns; without one they are called 1, 2, 3 and so on. A
 first line that could be either, such as `2020-01-01,5`, is refused. Cells may be quoted. Empty
 cells and `NA`, `N/A`, `#N/A`, `<NA>`, `NaN`, `null`, `None` and `?` are missing values. The text is
 UTF-8, with or without a byte-order mark, and the file may be compressed with gzip. An unnamed first
 column, such as the row numbers that pandas writes, is left out.
 
-In a table that is divided by semicolons or tabs, `1,234` may be 1.234 or 1234, and so may `1.234`.
+In a table that is not divided by commas, `1,234` may be 1.234 or 1234, and so may `1.234`.
 A number with one to three digits, a separator and three digits is *unsure*; `1,5`, `0,123` and
 `1234,567` are sure, because a separator of thousands cannot stand there. Thousands separators are
 never read. A column is read if only one way of reading fits:
@@ -37,9 +37,9 @@ from ..settings import shown
 from .dates import looks_like_date
 from .files import check_file, opened
 from .frames import read_parquet
-from .table import MAX_WORDS, MISSING, Fault, Table, first_twice, is_time
+from .table import GROUPED, MAX_WORDS, MISSING, Fault, Table, first_twice, is_time
 
-DELIMITERS = ("\t", ";", ",")
+DELIMITERS = ("\t", ";", ",", "|")
 LOOKED_AT = 20  # lines
 TOGETHER = 4096  # rows
 SIGNS = r"[-+−.,:;/_%$€£'’\s\deETZ\ufeff\u200b-\u200f]*"
@@ -164,7 +164,7 @@ def _delimiter(opening: list[str]) -> str:
         widths = {len(row) for row in (rows[:-1] or rows)}
         if len(widths) == 1 and widths.pop() > 1:
             return delimiter
-    counts = {delimiter: (opening[0] if opening else "").count(delimiter) for delimiter in ",;\t"}
+    counts = {delimiter: (opening[0] if opening else "").count(delimiter) for delimiter in ",;\t|"}
     return max(counts, key=lambda delimiter: counts[delimiter])
 
 
@@ -239,13 +239,12 @@ class _Columns:
                 column = [_number(cell, self.decimal_comma) for cell in cells]
                 if None in column:
                     at = column.index(None)
-                    self.faults[name] = Fault.of_cell(
-                        f"line {lines[first + at]}", cells[at].strip()
-                    )
+                    cell = cells[at].strip()
+                    self.faults[name] = Fault.of_cell(f"line {lines[first + at]}", cell)
                     self.forms.pop(name, None)
                     numbers = sum(x is not None and x == x for x in column)
-                    if not first and column.count(None) > numbers:
-                        self._begin_words(name, cells, cells[at].strip())
+                    if not first and column.count(None) > numbers and not GROUPED.fullmatch(cell):
+                        self._begin_words(name, cells, cell)
                     continue
                 values = np.array(column, float)
                 commas = True

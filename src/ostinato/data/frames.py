@@ -14,7 +14,7 @@ from ..errors import BadInput, needing
 from ..settings import shown
 from .dates import looks_like_date
 from .files import check_unpacked
-from .table import MAX_WORDS, Fault, Table, first_twice, is_time
+from .table import MAX_WORDS, Fault, Table, first_twice, is_number, is_time
 
 FLOAT64 = 8  # bytes
 FIRST, END = np.datetime64("0001-01-01"), np.datetime64("10000-01-01")
@@ -162,6 +162,9 @@ def _add(table: Table, name: str, column: Any, text: tuple[str, ...]) -> None:
             else:
                 words = len({*column[:LOOKED_AT].to_pylist()} - {None})
         table.faults[name] = Fault.of_cell(table.place(first), cell, words=words)
+        if _is_text(kind) and is_number(cell):
+            what = f"{shown(cell)} is a text; make the column one of numbers"
+            table.faults[name] = table.faults[name]._replace(what=what)
     if name not in table.texts and (name in text or is_time(name)):
         cells = column.to_pylist()
         table.texts[name] = np.array(["" if x is None else str(x) for x in cells], object)

@@ -38,6 +38,8 @@ def time_word(name: str) -> str:
 
 
 NO_NUMBER = " is not a number"
+GROUPED = re.compile(r"[-+−]?\d{1,3}(?:([.,' \xa0\u202f])\d{3})(?:\1\d{3})*(?:[.,]\d+)?")
+THOUSANDS = "write thousands without a separator"
 SHOWN, LISTED = 5, 12  # rows and columns that a message names
 MAX_WORDS = 50  # more different words than these are not kinds of something, but a text
 
@@ -59,12 +61,13 @@ class Fault(NamedTuple):
 
     @classmethod
     def of_cell(cls, where: str, cell: str, numbers: bool = False, words: int = 0) -> "Fault":
-        return cls(where, f"{shown(cell)}{NO_NUMBER}", numbers, words)
+        how = f"; {THOUSANDS}" if GROUPED.fullmatch(cell) else ""
+        return cls(where, f"{shown(cell)}{NO_NUMBER}{how}", numbers, words)
 
     @property
     def brief(self) -> str:
         """What is wrong, where others have the same fault."""
-        return self.what.removesuffix(NO_NUMBER).partition("; ")[0]
+        return self.what.partition("; ")[0].removesuffix(NO_NUMBER)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,7 +131,11 @@ class Table:
         return name
 
     def matrix(
-        self, names: list[str], ignored: Sequence[str] = (), words: Sequence[str] | None = None
+        self,
+        names: list[str],
+        ignored: Sequence[str] = (),
+        words: Sequence[str] | None = None,
+        targets: Sequence[str] = (),
     ) -> np.ndarray:
         """Some columns side by side, `(rows, columns)`; refused where some are not numbers.
 
@@ -136,29 +143,37 @@ class Table:
             names: the columns.
             ignored, words: the columns that are left out or read as words already, for the options
                 that a message proposes; `None` if words cannot be read.
+            targets: the columns that are to be forecast, which can only be mended.
         """
         wrong = [name for name in names if self.check(name) in self.faults]
         if wrong:
-            raise BadInput(self._unusable(wrong, [*ignored], words))
+            raise BadInput(self._unusable(wrong, [*ignored], words, targets))
         if not names:
             raise BadInput(f"{self.path}: no column is left to read")
         return np.stack([self.numbers[name] for name in names], axis=1)
 
-    def _unusable(self, names: list[str], ignored: list[str], words: Sequence[str] | None) -> str:
+    def _unusable(
+        self,
+        names: list[str],
+        ignored: list[str],
+        words: Sequence[str] | None,
+        targets: Sequence[str],
+    ) -> str:
         """What is wrong with some columns, and the options with which the others can be read."""
         faults = {name: self.faults[name] for name in names}
-        damaged = [name for name, fault in faults.items() if fault.words == 0]
+        damaged = [name for name in names if faults[name].words == 0 or name in targets]
         kinds = [n for n in self.columns_of_words() if words is not None and n in faults]
+        kinds = [name for name in kinds if name not in targets]
         rest = [name for name in names if name not in {*damaged, *kinds}]
         as_words = self.option("words", *(words or ()), *kinds)
         if len(names) == 1:
             fault, ignore = faults[names[0]], self.option("ignore", *ignored, *names)
             other = f", or learn its words with {as_words}" if kinds else ""
             other = ", or mend it" if damaged else other
-            return (
-                f"{self.path}, {fault.where}, column {shown(names[0])}: {fault.what}; leave the "
-                f"column out with {ignore}{other}"
-            )
+            what = f"{self.path}, {fault.where}, column {shown(names[0])}: {fault.what}"
+            if names[0] in targets:
+                return f"{what}; mend it, because numbers are forecast{self._as_labels(names)}"
+            return f"{what}; leave the column out with {ignore}{other}"
         each = [f"{shown(n)} ({faults[n].where}: {faults[n].brief})" for n in names[:LISTED]]
         more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
         options = [self.option("ignore", *ignored, *rest)] if rest else []
@@ -168,7 +183,11 @@ class Table:
             advice += f", or leave them out with {self.option('ignore', *ignored, *kinds)}"
         if damaged:
             mend = f"mend {', '.join(map(shown, damaged[:LISTED]))}"
-            advice += f", and {mend}" if options else f"{mend}, or leave them out with ignore"
+            alone = mend if {*damaged} & {*targets} else f"{mend}, or leave them out with ignore"
+            advice += f", and {mend}" if options else alone
+            if any(THOUSANDS in faults[name].what for name in damaged):
+                advice += f" ({THOUSANDS})"
+            advice += self._as_labels([name for name in names if name in targets])
         texts = [n for n in names if faults[n].words > MAX_WORDS and n not in self.texts]
         labels = [n for n in self.columns_of_words() if n in faults]
         if self.of_file and texts and labels:
@@ -176,6 +195,14 @@ class Table:
             advice += f"; to label texts, {columns}"
         return (
             f"{self.path}: {len(names)} columns are not numbers: {', '.join(each)}{more}; {advice}"
+        )
+
+    def _as_labels(self, targets: list[str]) -> str:
+        """What else can be done with columns that are to be forecast, if all are words."""
+        if not targets or not {*targets} <= {*self.columns_of_words()}:
+            return ""
+        return (
+            f"; or to learn labels from the other columns, {self.option('kind', 'classification')}"
         )
 
     def columns_of_words(self) -> list[str]:
@@ -210,7 +237,7 @@ class Table:
         """Refuse a column that was read as text but has numbers too: they are no labels."""
         fault = self.faults[self.check(name)]
         cells = self.texts[name][~missing_cells(self.texts[name])].tolist()
-        if fault.numbers or 0 < sum(map(_is_number, cells)) < len(cells):
+        if fault.numbers or 0 < sum(map(is_number, cells)) < len(cells):
             others = "" if fault.numbers else ", but others there are"
             raise BadInput(
                 f"{self.path}, {fault.where}, column {shown(name)}: {fault.what}{others}; mend it, "
@@ -259,7 +286,8 @@ def _same_for_all_forms(cell: str) -> Any:
     return number if number.is_finite() and "_" not in cell else cell
 
 
-def _is_number(cell: Any) -> bool:
+def is_number(cell: Any) -> bool:
+    """Whether a cell of text is a number, with a point or a comma."""
     try:
         return bool(np.isfinite(float(str(cell).replace(",", ".", 1))))
     except ValueError:

@@ -120,7 +120,13 @@ def checked_texts(given: Any, what: str, kinds: Any = str) -> list[str]:
     """
     listed = given.tolist() if isinstance(given, np.ndarray) else given
     if is_frame(given):  # a column of pandas, Polars or Arrow
-        listed = np.asarray(given, object).tolist()
+        cells = np.asarray(given, object)
+        if cells.ndim > 1:
+            raise BadInput(
+                f"{what} must be a list of texts, got a table of {cells.shape[1]} columns; give "
+                "the column with the texts"
+            )
+        listed = cells.tolist()
     if not isinstance(listed, Sequence) or isinstance(listed, str | bytes):
         raise BadInput(f"{what} must be a list of texts, got {shown(given)}")
     for n, one in enumerate(listed):

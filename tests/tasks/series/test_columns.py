@@ -314,6 +314,7 @@ ONE = shops((60,)).drop(columns="store")
         ({"weather": None}, {}, "the table, row 3, column 'weather' is missing"),
         ({"weather": None}, {"missing": "mask"}, None),
         ({"price": np.inf}, {}, "column 'price': 'inf' is not a number"),
+        ({"sold": np.inf}, {}, "'inf' is not a number; mend it, because numbers are forecast"),
     ],
 )
 def test_refuses(change, asked, words):
@@ -415,7 +416,7 @@ def test_the_future_may_be_a_table_of_its_own(run_of_days, tmp_path):
 @pytest.mark.parametrize(
     "change, words",
     [
-        (lambda x: x[x["store"] != "store B"], "the future has no rows of series 'store B'"),
+        (lambda x: x[x["store"] != "store B"], "the future has no rows of series 'store B'; give"),
         (lambda x: x.assign(store="Z"), "has no rows of series 'store A', 'store B'"),
         (
             lambda x: pandas.concat([x, x.assign(store="Z")]),
@@ -522,8 +523,9 @@ def test_gaps_are_named_and_seen_to():
     with pytest.raises(BadInput, match="rows are 1 day apart"):
         Series(frame, **ASKED, gaps="refuse")
     frame.loc[3, "day"] = frame.loc[2, "day"]
-    with pytest.raises(BadInput, match="duplicates"):
-        Series(frame, **ASKED)
+    for renamed in ("day", "Datum"):  # found by its name, or by its cells alone
+        with pytest.raises(BadInput, match=f"'{renamed}'.*is there twice.*duplicates"):
+            Series(frame.rename(columns={"day": renamed}).astype({renamed: str}), **ASKED)
     assert len(Series(frame, **ASKED, duplicates="last").series[0]) == 57
     with pytest.raises(BadInput, match="has no column of dates, which calendar needs"):
         Series(frame.drop(columns="day"), **ASKED, calendar=True)

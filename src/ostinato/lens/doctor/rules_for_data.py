@@ -3,7 +3,7 @@
 import math
 
 from .evidence import Evidence, Finding, Forecasts, again
-from .rules_for_training import ENOUGH, falls, less_memorising
+from .rules_for_training import falls, less_memorising
 
 MAX = 0.95
 PER_TARGET = 100  # parameters; with more, and MANY epochs, a network learns its data by heart
@@ -155,8 +155,6 @@ def worse_than_naive(e: Evidence) -> Finding | None:
     """A naive forecast, which repeats what came, that is better than the network."""
     values = e.history.validations
     if e.forecasts is None or not e.forecasts.naive or not values:
-        return None
-    if len(e.history.losses) < ENOUGH:
         return None
     pick = max if e.goal.higher_is_better else min
     best = pick(value for _, value in values)

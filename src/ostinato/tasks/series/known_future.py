@@ -115,11 +115,14 @@ def _check_series(table: Table, later: Table, sequence: str | None) -> None:
     if sequence is None:
         return
     own, other = ({*map(str, x.texts[sequence].tolist())} for x in (table, later))
-    for names, what in ((own - other, "has no rows of"), (other - own, "goes on with")):
+    lacks = "has no rows of"
+    for names, what in ((own - other, lacks), (other - own, "goes on with")):
         if names:
             some = ", ".join(map(shown, sorted(names)[:10]))
             more = f" and {len(names) - 10} more" if len(names) > 10 else ""
-            end = "" if names <= own else f", which {table.path} does not have"
+            end = f", which {table.path} does not have"
+            if what == lacks:
+                end = "; give some, or leave these series out of the table"
             raise BadInput(f"{later.path} {what} series {some}{more}{end}")
 
 

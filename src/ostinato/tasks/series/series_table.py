@@ -13,6 +13,7 @@ from ...data import Table
 from ...data.frames import is_frame, table_of_frame
 from ...data.splits import PARTS
 from ...data.table import is_time, missing_cells
+from ...data.time_columns import begins_with_date
 from ...errors import BadInput
 from ...settings import shown
 from .from_files import check_cells, chosen_columns, each, groups_of, names_in, targets_of
@@ -92,13 +93,17 @@ def data_of_table(
         ids = [str(table.texts[settings.sequence][group[0]]) for group in groups]
     roles = _roles(table, settings, target, kept, [])
     without = [*target, *roles.words, *roles.known, *roles.static, *names_in(settings.sequence)]
-    needed = any(name in table.faults and is_time(name) for name in roles.numbers)
-    needed = needed or any(name in table.times for name in roles.numbers)
+    needed = any(
+        name in table.times
+        or (name in table.faults and (is_time(name) or begins_with_date(table, name)))
+        for name in roles.numbers
+    )
     rows = rows_in_order(table, groups, settings, without, kept, needed)
     table, groups = rows.table, [*rows.groups]
     times = time_columns(table, settings, rows.timeline)
     roles = _roles(table, settings, target, kept, times)
-    values = table.matrix([*roles.numbers], names_in(settings.ignore), roles.words)
+    forecast = target if kind is None else []
+    values = table.matrix([*roles.numbers], names_in(settings.ignore), roles.words, forecast)
     cells = words_in(table, roles.words)
     ends = ends_of(each(values, groups), roles)
     columns = dict(zip([*roles.numbers, *roles.words], [*values.T, *cells.T], strict=True))

@@ -2,33 +2,31 @@
 
 import html
 import json
-from collections.abc import Mapping
 
 from ..tasks.interface import Interface
 from ..wiring.program import Program
+from .c_program import template
 from .javascript import function
 
 KINDS = ("text", "forecast", "audio")  # of interfaces, which have a page
 
 
-def page(
-    frame: str, parts: Mapping[str, str], program: Program, interface: Interface, about: str
-) -> str:
+def page(program: Program, interface: Interface, about: str) -> str:
     """The page.
 
     Args:
-        frame: the template of all pages.
-        parts: the `html` and the `js` of this kind of page.
         program: the network.
-        interface: what its numbers mean.
+        interface: what its numbers mean, one of the `KINDS`.
         about: where it is from, in a line.
     """
     kept = json.dumps(interface.about).replace("<", "\\u003c")
-    code = "\n".join([function(program), f"const about = {kept};", parts["js"]])
-    for name, words in {
+    script = template(f"{interface.kind}.js")
+    words = {
         "TITLE": html.escape(about),
-        "BODY": parts["html"],
-        "CODE": code,
-    }.items():
-        frame = frame.replace(f"<!-- {name} -->", words)
+        "BODY": template(f"{interface.kind}.html"),
+        "CODE": "\n".join([function(program), f"const about = {kept};", script]),
+    }
+    frame = template("page.html")
+    for name, part in words.items():
+        frame = frame.replace(f"<!-- {name} -->", part)
     return frame

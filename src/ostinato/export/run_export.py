@@ -18,7 +18,6 @@ from ..tasks.interface import Interface
 from ..wiring import to_rtneural
 from ..wiring.program import Program, trace
 from . import c, c_program, folder, html, torch
-from .c_program import template
 from .onnx import to_onnx
 from .torch_both_ways import modules
 
@@ -99,9 +98,7 @@ def _html(made: Exported, bits: int) -> dict[str, str | bytes]:
         raise BadInput(
             f"the run gives {what}, for which there is no page; export it to c, onnx or torch"
         )
-    parts = {name: template(f"{kind}.{name}") for name in ("html", "js")}
-    frame = template("page.html")
-    return {".html": html.page(frame, parts, program, made.interface, made.about)}
+    return {".html": html.page(program, made.interface, made.about)}
 
 
 def _rtneural(made: Exported, bits: int) -> dict[str, str | bytes]:

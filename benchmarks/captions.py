@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from measure import machine, table
+from measure import machine, show, table
 from ostinato.data import find_data
 from ostinato.errors import BadInput
 from ostinato.runs import Config, train
@@ -33,11 +33,6 @@ SETS = {
     "emoji": {"cell": "gru", "units": 256, "batch": 32, "dropout": 0.1, "shift": 1},
 }
 STEPS = {"shapes": (20_000, 5_000), "emoji": (20_000, 4_000)}  # on a GPU, and with --small
-
-
-def show(event):
-    if event["kind"] in ("valid", "end"):
-        print({k: event[k] for k in ("kind", "step", "value", "seconds") if k in event}, flush=True)
 
 
 def config(name, **more):

@@ -20,7 +20,6 @@ from pathlib import Path
 
 from measure import machine, publish, table
 from ostinato.contrast import Spec, contrast
-from ostinato.contrast.training import train_here
 from ostinato.learning.first_order import FIRST_ORDER
 
 DATA = Path(os.environ.get("OSTINATO_DATA", ".")) / "timeseries"
@@ -62,11 +61,6 @@ def candidates(cell: str, is_text: bool, units: int) -> dict[str, dict]:
     }
 
 
-def trained(jobs: list, hear, report) -> None:
-    """Train the runs of a contrast, without the measures of its page."""
-    train_here([job._replace(measure=False) for job in jobs], hear, report)
-
-
 def measured(folder: Path, cell: str, task: str, settings: dict, size: tuple, given) -> None:
     """One contrast of all candidates, into a file of errors by candidate."""
     name = f"{task}-{cell}-{size[0]}x{size[1]}"
@@ -84,7 +78,7 @@ def measured(folder: Path, cell: str, task: str, settings: dict, size: tuple, gi
             "test": False,
         }
     )
-    [group] = contrast(spec, folder / name, train=trained).groups
+    [group] = contrast(spec, folder / name).groups
     errors = {}
     for row in group.rows:
         values = [math.nan if x is None else x for x in row.valid]

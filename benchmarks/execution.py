@@ -23,14 +23,12 @@ import time
 
 import equinox as eqx
 import jax
-import numpy as np
 
 from measure import machine, table
 from ostinato.runs import Config
 from ostinato.runs.analysis.evaluation import measured
-from ostinato.runs.build import build_learner, build_network, build_task
-from ostinato.runs.loop.step import compiled_step
-from ostinato.weights import count_parameters
+from ostinato.runs.build import build_network, build_task
+from steps import Steps
 
 NETWORK = {"cell": "gru", "bidirectional": True, "attention": "additive"}
 LEARNER = {"learner": "adam", "schedule": "cosine", "warmup": 100}
@@ -50,15 +48,8 @@ VALIDATIONS = 20
 TOGETHER = 250  # held-out examples that are evaluated at once
 
 
-class Trainer:
+class Trainer(Steps):
     """The steps of runs that differ in seed or strategy alone, compiled once for all of them."""
-
-    def __init__(self, config):
-        self.config, task = config, build_task(config)
-        network, self.learner = build_network(config, task), build_learner(config, task)
-        self.parameters = count_parameters(network)
-        self.advance = compiled_step(network, self.learner, seed=0)
-        self.static = eqx.partition(network, eqx.is_array)[1]
 
     def train(self, seconds=float("inf"), validate=False, **changes):
         """Train from new weights.
@@ -67,32 +58,30 @@ class Trainer:
             The task, the network, the steps, the seconds and the milliseconds per step.
         """
         config = self.config.replace(**changes)
-        task = build_task(config)
-        network = build_network(config, task)
-        now = eqx.filter(network, eqx.is_array), self.learner.initial(network), ()
-        best, every = (-1.0, now[0]), max(1, config.steps // VALIDATIONS)
+        self.task = task = build_task(config)
+        self.begin(build_network(config, task))
+        best, every = (-1.0, self.now[0]), max(1, config.steps // VALIDATIONS)
         started, spent, times = time.perf_counter(), 0.0, []
         for step in range(config.steps):
             began = time.perf_counter()
-            batch = task.batch(step, config.batch)
-            *now, report = self.advance(*now, batch.arrays, np.int32(step))
+            loss = self.step(step)
             if (step + 1) % every and step + 1 < config.steps:
                 times.append(time.perf_counter() - began)
                 continue
-            loss = float(report["loss"])  # waits for the device
+            loss = float(loss)  # waits for the device
             times.append(time.perf_counter() - began)
             spent = time.perf_counter() - started
             line = f"step {step + 1}, {spent:.0f} s: loss {loss:.4f}"
             if validate:
-                value = self.measure(now[0], task, "valid")[0]
+                value = self.measure(self.now[0], task, "valid")[0]
                 line += f", exact match {value:.3f}"
-                best = max(best, (value, now[0]), key=lambda pair: pair[0])
+                best = max(best, (value, self.now[0]), key=lambda pair: pair[0])
             print(line, flush=True)
             if spent > seconds or best[0] >= ENOUGH:
                 break
         # Without the first part, in which most of the compiling is done.
         each = 1e3 * statistics.mean(times[every:] or times)
-        arrays = best[1] if validate else now[0]
+        arrays = best[1] if validate else self.now[0]
         return task, arrays, step + 1, spent, each
 
     def measure(self, arrays, task, part):

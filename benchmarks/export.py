@@ -32,7 +32,7 @@ import onnxruntime
 import torch
 from onnx import TensorProto, helper, numpy_helper
 
-from measure import machine, publish, table
+from measure import machine, publish, seconds, table
 from ostinato import Config, open_run, train
 from ostinato.cells import LSTM
 from ostinato.export import header, to_onnx, trace
@@ -55,13 +55,7 @@ class Looped(LSTM):
 
 def fastest(call, steps=STEPS):
     """Microseconds per step of the fastest of some calls, each of so many steps."""
-    call()
-    times = []
-    for _ in range(BLOCKS):
-        begin = time.process_time()
-        call()
-        times.append(time.process_time() - begin)
-    return min(times) / steps * 1e6
+    return 1e6 * min(seconds(call, repeats=BLOCKS, warm=1, clock=time.process_time)) / steps
 
 
 def session(model):

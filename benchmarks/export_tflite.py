@@ -15,17 +15,13 @@ import time
 import numpy as np
 import tensorflow as tf
 
+from measure import seconds
+
 BLOCKS = 30
 
 
 def fastest(call, steps):
-    call()
-    times = []
-    for _ in range(BLOCKS):
-        begin = time.process_time()
-        call()
-        times.append(time.process_time() - begin)
-    return min(times) / steps * 1e6
+    return 1e6 * min(seconds(call, repeats=BLOCKS, warm=1, clock=time.process_time)) / steps
 
 
 def interpreter(model):

@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 import torch
 
-from measure import publish, table
+from measure import publish, seconds, table
 from ostinato.cells import MLSTM
 from ostinato.data import Batch
 from ostinato.learning import Objective
@@ -42,18 +42,12 @@ WAYS = "forward", "linearised", "reversed twice"
 GPU = jax.default_backend() == "gpu"
 
 
-def seconds(call, wait=jax.block_until_ready, repeats=5):
+def shortest(call, wait=jax.block_until_ready, repeats=5):
     """The shortest time of a call, after one to warm up.
 
     The shortest, as torch's threads, which wait busily, suffer more than ours from other programs.
     """
-    wait(call())
-    times = []
-    for _ in range(repeats):
-        started = time.perf_counter()
-        wait(call())
-        times.append(time.perf_counter() - started)
-    return min(times)
+    return min(seconds(call, wait, repeats, warm=1))
 
 
 def network_and_batch():
@@ -86,7 +80,7 @@ def our_product(network, batch, form, few=1, many=5):
         return jax.lax.fori_loop(0, count, again, f.start)
 
     weight = jnp.asarray(DAMPING.structural)
-    times = [seconds(lambda n=n: run(network, batch, weight, n)) for n in (few, many)]
+    times = [shortest(lambda n=n: run(network, batch, weight, n)) for n in (few, many)]
     return (times[1] - times[0]) / (many - few)
 
 
@@ -98,7 +92,7 @@ def our_step(network, batch):
     assert report["iterations"] == ITERATIONS, REASONS[report["reason"]]
     others = 1 + (ITERATIONS + 2) * PART / WHOLE
     evaluations = round(3 * (float(report["gradients"]) - others))
-    return seconds(lambda: step(network, learner_state, None, batch), repeats=2), evaluations
+    return shortest(lambda: step(network, learner_state, None, batch), repeats=2), evaluations
 
 
 class Torch:
@@ -201,7 +195,7 @@ def torch_products(theirs, v, ours):
         ready = time.perf_counter() - started
         off = np.linalg.norm(product(v).cpu().numpy() - ours) / np.linalg.norm(ours)
         assert off < 1e-3, f"torch's product, {way}, is not ours: they differ by {off:.1e}"
-        one = seconds(lambda product=product: product(v), synchronise)
+        one = shortest(lambda product=product: product(v), synchronise)
         times[way] = ready + (ITERATIONS + 1) * one
         print(f"torch, {way}: {ready:.3f} s until ready, then {one:.3f} s a product", flush=True)
     return times
@@ -218,10 +212,10 @@ def main():
 
     ways = torch_products(theirs, v, np.asarray(ours))
     best = min(ways, key=ways.get)
-    gradient = seconds(lambda: our_gradient(network, part))
+    gradient = shortest(lambda: our_gradient(network, part))
     products = [our_product(network, part, form) for form in (None, *FORMS)]
     step, evaluations = our_step(network, batch)
-    torch_step = seconds(lambda: theirs.step(best, evaluations), synchronise, repeats=2)
+    torch_step = shortest(lambda: theirs.step(best, evaluations), synchronise, repeats=2)
 
     names = ["plain", *(f"structural damping, {form}" for form in FORMS)]
     rows = [

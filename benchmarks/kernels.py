@@ -16,7 +16,6 @@ import math
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -26,13 +25,11 @@ import ostinato
 from kernels_torch import LOOPS, Graph
 from measure import gauss_newton_products, milliseconds, publish, table
 from ostinato.cells import GRU, LSTM, MLSTM, MRNN, PeepholeLSTM, initialisers
-from ostinato.data import Batch
 from ostinato.runs import Config
-from ostinato.runs.build import build_learner, build_network
-from ostinato.runs.loop.step import compiled_step
 from ostinato.tasks import Text
 from ostinato.tasks.text.text import embedded_text
 from ostinato.wiring import LayerNorm
+from steps import Steps
 
 BATCHES, UNITS, STEPS = (1, 16, 64, 128), (256, 512, 1024), 512
 CELL_SHAPES = ((16, 512), (64, 1024))
@@ -262,7 +259,6 @@ def cells():
 def training_step(backend):
     """Milliseconds of a step of Adam on a character model."""
     batch, length = 64, 256
-    task = Text.of(embedded_text(), length=length)
     config = Config(
         cell="mlstm",
         units=1024,
@@ -271,18 +267,9 @@ def training_step(backend):
         precision="bfloat16",
         backend=backend,
     )
-    network, learner = build_network(config, task), build_learner(config, task)
-    advance = compiled_step(network, learner, seed=0)
-    carried = eqx.filter(network, eqx.is_array), learner.initial(network), network.initial((batch,))
-    given = task.batch(0, batch)
-    sequences = jax.device_put(Batch(given.inputs, given.targets, given.weights))
-
-    def step():
-        nonlocal carried
-        *carried, report = advance(*carried, sequences, np.int32(0))
-        return report["loss"]
-
-    return milliseconds(step, jax.block_until_ready, inner=4)
+    steps = Steps(config, Text.of(embedded_text(), length=length))
+    given = jax.device_put(steps.batch(0).arrays)
+    return milliseconds(lambda: steps.step(0, given), jax.block_until_ready, inner=4)
 
 
 def training():

@@ -12,18 +12,41 @@ from typing import Any
 RESULTS = Path(__file__).parent / "RESULTS.md"
 
 
-def milliseconds(call: Callable, wait: Callable, repeats: int = 7, inner: int = 1) -> float:
-    """Median time of a call, `wait(result)` included, after two calls to warm up."""
-    for _ in range(2):
+def seconds(
+    call: Callable,
+    wait: Callable = lambda result: None,
+    repeats: int = 7,
+    inner: int = 1,
+    warm: int = 2,
+    clock: Callable[[], float] = time.perf_counter,
+) -> list[float]:
+    """The times of a call, `wait(result)` included, after some calls to warm up.
+
+    Args:
+        inner: calls that are timed together.
+        clock: `time.process_time` where other programs run at the same time.
+    """
+    for _ in range(warm):
         wait(call())
     times = []
     for _ in range(repeats):
-        started = time.perf_counter()
+        started = clock()
         for _ in range(inner):
             result = call()
         wait(result)
-        times.append((time.perf_counter() - started) / inner)
-    return 1e3 * statistics.median(times)
+        times.append((clock() - started) / inner)
+    return times
+
+
+def milliseconds(call: Callable, wait: Callable, repeats: int = 7, inner: int = 1) -> float:
+    """Median time of a call, `wait(result)` included, after two calls to warm up."""
+    return 1e3 * statistics.median(seconds(call, wait, repeats, inner))
+
+
+def show(event: dict) -> None:
+    """A listener that prints a line for each validation of a run, and for its end."""
+    if event["kind"] in ("valid", "end"):
+        print({k: event[k] for k in ("kind", "step", "value", "seconds") if k in event}, flush=True)
 
 
 def gauss_newton_products(outputs: Callable, cell: Any, count: Any) -> Any:

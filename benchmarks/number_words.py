@@ -13,7 +13,7 @@ import statistics
 import tempfile
 import time
 
-from measure import machine, table
+from measure import machine, show, table
 from ostinato.runs import Config, train
 from ostinato.weights import count_parameters
 
@@ -30,11 +30,6 @@ COMMON = {
 ATTENDING = {"bidirectional": True, "attention": "additive", "units": 128}
 PLAIN = {"attention": "none", "units": 192}
 EXACT = "exact, beam of 5"
-
-
-def show(event):
-    if event["kind"] in ("valid", "end"):
-        print({k: event[k] for k in ("kind", "step", "value", "seconds") if k in event}, flush=True)
 
 
 def exact(**settings):

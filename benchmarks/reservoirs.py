@@ -26,7 +26,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from measure import machine, table
+from measure import machine, seconds, table
 from ostinato import unroll
 from ostinato.data import Batch
 from ostinato.learning import Objective
@@ -200,13 +200,7 @@ def by_reservoirpy(task, units, settings, seed, cell=None):
 
 
 def best(call, repeats):
-    call()
-    times = []
-    for _ in range(repeats):
-        started = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - started)
-    return min(times)
+    return min(seconds(call, repeats=repeats, warm=1))
 
 
 def reservoirpy_seconds(repeats):
@@ -237,9 +231,9 @@ def speed(repeats):
         )
         for count in (1, 16):
             xs = jnp.asarray(np.repeat(x, count, axis=1), cell.W.dtype)
-            seconds = best(partial(_states, cell, xs), repeats) / count
+            took = best(partial(_states, cell, xs), repeats) / count
             name = "one series" if count == 1 else f"{count} series, per series"
-            rows.append([f"Ostinato, {words}, {name}", f"{seconds:.3f}", f"{theirs / seconds:.1f}"])
+            rows.append([f"Ostinato, {words}, {name}", f"{took:.3f}", f"{theirs / took:.1f}"])
     print(f"{table([f'{UNITS} units, {STEPS:,} steps', 'seconds', 'times faster'], rows)}\n")
 
 
@@ -267,7 +261,7 @@ def stream(steps, units=100):
             if number in (part, steps // length - 1):
                 peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
         jax.block_until_ready(learner_state)
-        seconds = time.perf_counter() - started
+        took = time.perf_counter() - started
         from ostinato.reservoir.ridge import fitted
 
         solved = np.asarray(fitted(sums, jnp.array([1e-4]), bias=True)[1])
@@ -292,8 +286,8 @@ def stream(steps, units=100):
     row = [
         f"{steps:,}",
         str(units),
-        f"{seconds:.0f}",
-        f"{steps / seconds:,.0f}",
+        f"{took:.0f}",
+        f"{steps / took:,.0f}",
         *(f"{p:.0f} MiB" for p in peaks),
         f"{apart:.1e}",
     ]
@@ -323,11 +317,11 @@ def gpu(repeats, theirs):
     }
     shared = best(lambda: jax.block_until_ready(error(numbers)), repeats) / count
     rows = [["reservoirpy, one reservoir on a CPU", f"{theirs:.4f}", ""]] if theirs else []
-    for words, seconds in (
+    for words, took in (
         ("64 reservoirs, each its own weights: states of 10,000 steps", apart),
         ("a round of the search: states of 11,250 steps, fit, validation", shared),
     ):
-        rows.append([words, f"{seconds:.4f}", f"{theirs / seconds:.0f}" if theirs else ""])
+        rows.append([words, f"{took:.4f}", f"{theirs / took:.0f}" if theirs else ""])
     print(f"{table(['per reservoir of 1,000 units', 'seconds', 'times faster'], rows)}\n")
 
 

@@ -17,7 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from measure import machine, table
+from measure import machine, show, table
+from ostinato.cli.arguments import changes
 from ostinato.experiments import bai_table
 from ostinato.runs import Config, evaluate_network, open_run, train
 from ostinato.weights import count_parameters
@@ -48,11 +49,6 @@ PUBLISHED = {
 }
 
 
-def show(event):
-    if event["kind"] in ("valid", "end"):
-        print({k: event[k] for k in ("kind", "step", "value", "seconds") if k in event}, flush=True)
-
-
 def measured(name, settings):
     config = Config(**{**settings, "task": name})
     with tempfile.TemporaryDirectory() as folder:
@@ -68,23 +64,13 @@ def measured(name, settings):
     return [name, str(config.cell), count, shown, PUBLISHED[name], f"{seconds:.0f}"]
 
 
-def read(value):
-    for kind in (int, float):
-        try:
-            return kind(value)
-        except ValueError:
-            pass
-    return value
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("tasks", nargs="+", choices=SETTINGS)
     parser.add_argument("--set", nargs="*", default=[], help="other settings, name=value")
     parser.add_argument("--oscillators", action="store_true", help="digits by coRNN, cornn.py")
     asked = parser.parse_args()
-    more = {name: read(value) for name, _, value in (pair.partition("=") for pair in asked.set)}
-    rows = []
+    more, rows = changes(asked.set), []
     for name in asked.tasks:
         usual = {**COMMON, **OSCILLATORS[name]} if asked.oscillators else SETTINGS[name]
         rows.append(measured(name, {**usual, **more}))

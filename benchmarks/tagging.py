@@ -22,7 +22,6 @@ import argparse
 import tempfile
 import time
 
-import equinox as eqx
 import jax
 import numpy as np
 import torch
@@ -32,9 +31,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from measure import machine, table
 from ostinato.data import find_data
 from ostinato.runs import Config, evaluate_network, train
-from ostinato.runs.build import build_learner, build_network, build_task
-from ostinato.runs.loop.step import compiled_step
-from ostinato.weights import count_parameters
+from ostinato.runs.build import build_task
+from steps import Steps
 
 BATCH, LETTER, SPELLING, EMBEDDING = 32, 32, 50, 100
 FILES = {
@@ -56,22 +54,6 @@ LEARNER = {"learner": "adam", "rate": 0.002, "schedule": "cosine", "warmup": 100
 def config(**more):
     files = {name: str(find_data(path)) for name, path in FILES.items()}
     return Config(task="tag", cell="lstm", **files, **LEARNER, batch=BATCH, **more)
-
-
-class Trainer:
-    """The steps of a run, without its folder."""
-
-    def __init__(self, config, task):
-        self.task, self.index = task, 0
-        network, learner = build_network(config, task), build_learner(config, task)
-        self.parameters = count_parameters(network)
-        self.advance = compiled_step(network, learner, seed=0)
-        self.now = eqx.filter(network, eqx.is_array), learner.initial(network), ()
-
-    def step(self, index):
-        batch = self.task.batch(index, BATCH)
-        *self.now, report = self.advance(*self.now, batch.arrays, np.int32(index))
-        return report["loss"]
 
 
 class Torch(nn.Module):
@@ -125,7 +107,7 @@ def speed(rounds):
     torch.set_num_threads(2)
     made = config(**SPEED)
     task = build_task(made)
-    ours, theirs = Trainer(made, task), Torch(task, SPEED["units"], SPEED["layers"], 0.4)
+    ours, theirs = Steps(made, task), Torch(task, SPEED["units"], SPEED["layers"], 0.4)
     indices = np.linspace(0, 391, 49).astype(int).tolist()  # of an epoch, so of all lengths
     batches = [for_torch(task.batch(index, BATCH)) for index in indices]
     shapes = {task.batch(index, BATCH).inputs.letters.shape for index in indices}
@@ -163,7 +145,7 @@ def speed(rounds):
 def accuracy(seconds, seed):
     made = config(seed=seed, **NETWORK)
     task = build_task(made)
-    trainer = Trainer(made, task)
+    trainer = Steps(made, task)
     per_epoch = round(1 / task.epochs(1, BATCH))
     for index in range(per_epoch):  # compiles every shape
         trainer.step(index)

@@ -112,7 +112,7 @@ class Problem:
 def by_hessian_free(problem: Problem, options) -> Iterator[dict[str, dict]]:
     """At each step what there is to say of the learner, with lists over the seeds."""
     size = options.gradient
-    damping = Damping(options.tikhonov, options.structural, options.form, least=options.least)
+    damping = Damping(options.tikhonov, options.structural, options.form, min_scale=options.least)
     learner = HessianFree(
         Objective(problem.loss),
         damping,
@@ -152,7 +152,7 @@ def by_hessian_free(problem: Problem, options) -> Iterator[dict[str, dict]]:
 
 def by_first_order(problem: Problem, budget: float) -> Iterator[dict[str, dict]]:
     """The same for the first-order learners, side by side: three rates at first, then the best."""
-    directions = {name: FIRST_ORDER[name][0](0.9) for name in FIRST_ORDER_NAMES}
+    directions = {x: FIRST_ORDER[x].direction(optax, 0.9, 0.0) for x in FIRST_ORDER_NAMES}
     objective = Objective(problem.loss)
     every = 50
 

@@ -24,20 +24,17 @@ import tempfile
 import time
 from pathlib import Path
 
-import equinox as eqx
 import jax
 import numpy as np
 import torch
 
-from measure import publish, table
-from ostinato.data import Batch
+from measure import publish, seconds, table
 from ostinato.decoding import sample
 from ostinato.runs import Config, train
-from ostinato.runs.build import build_learner, build_network
 from ostinato.runs.folder.checkpoints import Checkpoints
-from ostinato.runs.loop.step import compiled_step
 from ostinato.tasks import Text
 from ostinato.tasks.text.text import embedded_text
+from steps import Steps
 
 WARM = 10  # steps
 STEPS, CHARACTERS = 12, 2000
@@ -158,8 +155,8 @@ def no_writing():
 def rate(end: dict, config: Config) -> float:
     """Characters per second while training."""
     spent = end["spent"]
-    seconds = end["seconds"] - sum(spent.get(x, 0) for x in ("compile", "start", "validation"))
-    return (end["step"] - 1) * config.batch * config.length / seconds
+    learning = end["seconds"] - sum(spent.get(x, 0) for x in ("compile", "start", "validation"))
+    return (end["step"] - 1) * config.batch * config.length / learning
 
 
 def theirs(config: Config, text: Path, log_every: int) -> float:
@@ -189,53 +186,36 @@ def theirs(config: Config, text: Path, log_every: int) -> float:
 # Single steps
 
 
-def seconds(call, repeats=STEPS):
-    """Median time of a call, after two to warm up."""
-    for _ in range(2):
-        call()
-    times = []
-    for _ in range(repeats):
-        started = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - started)
-    return statistics.median(times)
+def typical(call, repeats=STEPS):
+    """Median time of a call."""
+    return statistics.median(seconds(call, repeats=repeats))
 
 
 def single_steps() -> None:
     torch.set_num_threads(2)
     config = Config(cell="lstm", units=256, batch=32, length=100)
     task = Text.of(embedded_text(), length=config.length)
-    network = build_network(config, task)
-    learner = build_learner(config, task)
-    advance = compiled_step(network, learner, seed=0)
-    arrays = eqx.filter(network, eqx.is_array)
-    learner_state, state = learner.initial(network), network.initial((config.batch,))
-    model = Torch(config, task.inputs)
-    position = 0
+    steps, model, position = Steps(config, task), Torch(config, task.inputs), 0
+    network = steps.network
 
     def our_step():
-        nonlocal arrays, learner_state, state, position
-        batch = task.batch(position, config.batch)
-        sequences = Batch(batch.inputs, batch.targets, batch.weights)
-        arrays, learner_state, state, report = advance(
-            arrays, learner_state, state, sequences, np.int32(position)
-        )
+        nonlocal position
         position += 1
-        return float(report["loss"])
+        return float(steps.step(position))
 
     def their_step():
         batch = task.batch(position, config.batch)
         return model.step(*(torch.from_numpy(x.astype(np.int64)) for x in batch[:2])).item()
 
-    mine, torch_time = seconds(our_step), seconds(their_step)
-    pipeline = seconds(lambda: task.batch(position, config.batch), 200)
+    mine, torch_time = typical(our_step), typical(their_step)
+    pipeline = typical(lambda: task.batch(position, config.batch), 200)
 
     def draw():
         pieces = sample(network, np.zeros(1, np.int32), CHARACTERS, key=jax.random.key(0))
         return sum(len(piece) for piece in pieces)
 
-    mine_sampling = CHARACTERS / seconds(draw, 5)
-    torch_sampling = CHARACTERS / seconds(lambda: model.sample(CHARACTERS), 5)
+    mine_sampling = CHARACTERS / typical(draw, 5)
+    torch_sampling = CHARACTERS / typical(lambda: model.sample(CHARACTERS), 5)
     characters = config.batch * config.length
     rows = [
         ["training, characters/s", *_row(characters / torch_time, characters / mine)],

@@ -18,21 +18,20 @@ import gzip
 import os
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
-import equinox as eqx
 import jax
 import numpy as np
 
-from measure import machine, table
+from measure import machine, seconds, show, table
 from ostinato.data import find_data
 from ostinato.runs import Config, open_run, train
-from ostinato.runs.build import build_learner, build_network
-from ostinato.runs.loop.step import compiled_step
 from ostinato.tasks.applying import ApplyOptions
 from ostinato.tasks.pairs.pairs import Pairs
 from ostinato.tasks.pairs.write_answers import written
 from ostinato.weights import count_parameters
+from steps import Steps
 
 PARTS = {"": "train", "valid_": "val", "test_": "test_2016_flickr"}
 FILES = {
@@ -52,11 +51,6 @@ def config(**more):
     return Config(**TASK, **files, **{**NETWORK, **LEARNER, **more})
 
 
-def show(event):
-    if event["kind"] in ("start", "valid", "end"):
-        print({k: event[k] for k in ("kind", "step", "value", "seconds") if k in event}, flush=True)
-
-
 def quality(steps, out, attentions, precision):
     rows = []
     for attention in attentions:
@@ -72,7 +66,7 @@ def quality(steps, out, attentions, precision):
                 Path(folder) / "run",
                 listener=show,
             )
-            seconds = time.perf_counter() - started
+            took = time.perf_counter() - started
             task, network = open_run(run.path).task(), run.network()
             with run.precision():
                 found = [
@@ -87,7 +81,7 @@ def quality(steps, out, attentions, precision):
                 ]
         out.mkdir(parents=True, exist_ok=True)
         (out / f"{attention}.de").write_text("\n".join(found) + "\n")
-        rows.append([attention, f"{count_parameters(network):,}", f"{seconds:.0f}"])
+        rows.append([attention, f"{count_parameters(network):,}", f"{took:.0f}"])
         print(rows[-1], flush=True)
     print(machine())
     print(table(["attention", "parameters", "seconds of training"], rows))
@@ -136,27 +130,9 @@ def speed(precision):
             batch=size["batch"],
             precision=precision,
         )
-        network, learner = build_network(made, task), build_learner(made, task)
-        advance = compiled_step(network, learner, 0)
-        arrays = eqx.filter(network, eqx.is_array)
-        learner_state, batch = (
-            learner.initial(network),
-            task.batch(0, size["batch"]).arrays.on_device(),
-        )
-        for warm in range(3):
-            arrays, learner_state, _, report = advance(
-                arrays, learner_state, (), batch, np.int32(warm)
-            )
-        jax.block_until_ready(report)
-        times = []
-        for _ in range(5):
-            started = time.perf_counter()
-            for n in range(20):
-                arrays, learner_state, _, report = advance(
-                    arrays, learner_state, (), batch, np.int32(n)
-                )
-            jax.block_until_ready(report)
-            times.append((time.perf_counter() - started) / 20)
+        steps = Steps(made, task)
+        step = partial(steps.step, 0, steps.batch(0).arrays.on_device())
+        times = seconds(step, jax.block_until_ready, repeats=5, inner=20, warm=3)
         ours = size["batch"] / float(np.median(times))
         theirs = sentences_per_second(attention=attention, precision=precision, **size)
         rows.append([attention, f"{ours:,.0f}", f"{theirs:,.0f}", f"{ours / theirs:.2f}"])

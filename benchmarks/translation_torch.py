@@ -1,11 +1,12 @@
 """The encoder-decoder of `translation.py` in PyTorch, its training step as one CUDA graph."""
 
-import time
+import statistics
 
-import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional
+
+from measure import seconds
 
 
 class EncoderDecoder(nn.Module):
@@ -77,12 +78,5 @@ def sentences_per_second(*, batch, steps, symbols, embedding, units, attention, 
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         step()
-    times = []
-    for _ in range(5):
-        torch.cuda.synchronize()
-        started = time.perf_counter()
-        for _ in range(20):
-            graph.replay()
-        torch.cuda.synchronize()
-        times.append((time.perf_counter() - started) / 20)
-    return batch / float(np.median(times))
+    times = seconds(graph.replay, lambda _: torch.cuda.synchronize(), repeats=5, inner=20)
+    return batch / statistics.median(times)

@@ -30,12 +30,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from measure import machine, milliseconds, table
+from ostinato.cli.arguments import changes
 from ostinato.experiments.neural_turing import QUICK, SMALL, TASKS
 from ostinato.learning import FirstOrder, Objective
 from ostinato.learning.schedules import factor, length_at
 from ostinato.runs import Config
 from ostinato.runs.build import build_learner, build_network, build_task
-from ostinato.runs.config.sections import from_text
 from ostinato.tasks.turing.bit_vectors import FEW
 from ostinato.weights import count_parameters
 from ostinato.wiring import outputs_of
@@ -267,8 +267,7 @@ def _milliseconds(step, *given):
 
 def _settings(words):
     """Settings written as on a command line: `read_gate=2,rate=0.003`."""
-    pairs = [word.split("=", 1) for word in words.split(",") if word]
-    return {name: from_text(name, value) for name, value in pairs}
+    return changes([word for word in words.split(",") if word])
 
 
 def main():

@@ -7,7 +7,8 @@ convolution is done for the whole batch, where the original loops over the seque
 """
 
 import statistics
-import time
+
+from measure import seconds
 
 
 def model(inputs, outputs, *, units=100, rows=128, columns=20):
@@ -90,11 +91,4 @@ def sequences_per_second(inputs, targets, weights, repeats=5):
         learner.step()
         return loss.item()
 
-    for _ in range(2):
-        step()
-    times = []
-    for _ in range(repeats):
-        started = time.perf_counter()
-        step()
-        times.append(time.perf_counter() - started)
-    return xs.shape[1] / statistics.median(times)
+    return xs.shape[1] / statistics.median(seconds(step, repeats=repeats))

@@ -35,6 +35,13 @@ def python_with(extra: str = "") -> str:
     return str(python)
 
 
+def ostinato(*words: object, folder: str | Path | None = None) -> None:
+    """Run `ostinato` with this Python and this source, and show nothing of what it prints."""
+    command = [sys.executable, "-m", "ostinato", *map(str, words)]
+    own = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    subprocess.run(command, check=True, cwd=folder, env=own, stdout=subprocess.DEVNULL)
+
+
 def become(command: list[str]) -> NoReturn:
     """Run a command in place of this script: signals such as Ctrl-C reach it alone."""
     if os.name == "nt":  # which has no exec

@@ -13,8 +13,8 @@ from typing import Any
 
 import jax
 import numpy as np
+from environment import ROOT, ostinato
 
-ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 BLUE, RED, GREY, BLACK = "#1f6fae", "#b4530f", "#8a949e", "#1c2126"
 
@@ -103,11 +103,6 @@ def coming_from(out: Path) -> None:
     right.semilogy(errors[:60], color=RED)
     right.set(title="What the lens then shows of it:\nthe gradient by lag", xlabel="steps back")
     figure.savefig(out)
-
-
-def ostinato(*words: object, folder: str) -> None:
-    command = [sys.executable, "-m", "ostinato", *map(str, words)]
-    subprocess.run(command, check=True, cwd=folder, stdout=subprocess.DEVNULL)
 
 
 def taken(address: str, out: Path, height: int, before: str = "", width: int = 1000) -> None:

@@ -7,13 +7,13 @@ time. Needs chromium, and for the site what `pip install 'ostinato[docs]'` bring
 """
 
 import argparse
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from environment import ROOT, ostinato
+
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "src")]
 
 from studio.browser import Browser  # noqa: E402
@@ -60,12 +60,6 @@ SITE = (
     "reference/cells.html",
     "reference/tasks_series.html",
 )
-
-
-def ostinato(*words: object) -> None:
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
-    command = [sys.executable, "-m", "ostinato", *map(str, words)]
-    subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
 
 
 def make(made: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from .command_line import ran
 from .harm import harm
 from .outcomes import ACCEPTED, REFUSED, Case, Failed, Refused, attempt, check
-from .ready import RUNS, added, changed, content, copied
+from .ready import RUNS, content, copied, differing
 
 
 def folders(case: Case) -> str:
@@ -32,9 +32,8 @@ def _read(use: Callable) -> Callable[[Case, Path], str]:
             outcome = ACCEPTED
         except Refused:
             outcome = REFUSED
-        after = content(run)
-        lost, more = changed(before, after), added(before, after)
-        check(not lost and not more, f"{outcome}, and changed {(lost + more)[:1]}")
+        lost = differing(before, content(run))
+        check(not lost, f"{outcome}, and changed {lost[:1]}")
         return outcome
 
     return judged
@@ -58,11 +57,8 @@ def resumed(case: Case, run: Path) -> str:
         attempt(lambda: train(open_run(run).config, run, resume=True), also=(Diverged,))
     except Refused as error:
         if not isinstance(error.__context__, Diverged):
-            after = content(run)
-            lost, more = changed(before, after), added(before, after)
-            check(
-                not lost and not more, f"resume refused, and changed {(lost + more)[:1]}: {error}"
-            )
+            lost = differing(before, content(run))
+            check(not lost, f"resume refused, and changed {lost[:1]}: {error}")
             return REFUSED
     if said is not None:
         check(log.read_bytes().startswith(said), "a resume changed what the log had already")

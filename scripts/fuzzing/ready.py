@@ -151,3 +151,8 @@ def changed(before: dict[str, str], after: dict[str, str]) -> list[str]:
 
 def added(before: dict[str, str], after: dict[str, str]) -> list[str]:
     return sorted(after.keys() - before.keys())
+
+
+def differing(before: dict[str, str], after: dict[str, str]) -> list[str]:
+    """The names of what is not as it was, or is new."""
+    return changed(before, after) + added(before, after)

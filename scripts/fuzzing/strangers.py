@@ -10,7 +10,7 @@ from .command_line import ran
 from .folders import resumed
 from .harm import sign
 from .outcomes import ACCEPTED, REFUSED, Case, Refused, attempt, check
-from .ready import changed, content, copied, fox
+from .ready import content, copied, differing, fox
 
 # What is done with a folder, as somebody who was given it would.
 COMMANDS: dict[str, list[str]] = {
@@ -141,7 +141,7 @@ def links(case: Case) -> str:
     words = [_linked(chance, run, outside) for _ in range(chance.choice((1, 1, 2)))]
     before = content(outside)
     use, outcome = _use(case, run, "; ".join(words))
-    lost = changed(before, content(outside)) + sorted(content(outside).keys() - before.keys())
+    lost = differing(before, content(outside))
     check(not lost, f"{use}, {outcome}: changed {lost[:1]} outside of the run")
     return outcome
 

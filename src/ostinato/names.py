@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 # What a metric may be called: a log keeps the name, and pages show it.
 METRIC_NAME = r"^[^\x00-\x1f\x7f<>&\"`]{1,100}\Z"
@@ -42,6 +42,19 @@ def class_name(name: str) -> str:
         ('SLSTM', 'lstm')
     """
     return name.rpartition(":")[2]
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """The names, numbered where one comes more than once.
+
+    Example:
+        >>> distinct(["h", "c", "h"])
+        ['h (1)', 'c', 'h (2)']
+    """
+    return [
+        f"{name} ({names[: n + 1].count(name)})" if names.count(name) > 1 else name
+        for n, name in enumerate(names)
+    ]
 
 
 def nearest(word: str, names: Iterable[str]) -> str | None:

@@ -13,6 +13,7 @@ from ..cells import GRU, Cell, PeepholeLSTM, Simple
 from ..errors import BadInput
 from ..through_time import bptt, general_bptt, rtrl, truncated_bptt, unroll
 from .claim import Falsehood, Finding, Theme
+from .gauss_newton import squared
 from .tools import drawn, gap, multiplications, numbers
 
 THEME = Theme()
@@ -20,10 +21,6 @@ THEME = Theme()
 INPUTS, UNITS, STEPS, BATCH = 2, 3, 3, 2
 CELLS: tuple[type[Cell], ...] = (Simple, GRU, PeepholeLSTM)
 SIZE = 1e-5  # of a finite difference
-
-
-def squared(y: jax.Array, target: jax.Array) -> jax.Array:
-    return 0.5 * jnp.sum((y - target) ** 2)
 
 
 def losses() -> list[Callable]:

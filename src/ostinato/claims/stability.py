@@ -53,19 +53,19 @@ def spectral_radius_is_necessary(at_the_state: bool = False, steps: int = 500) -
 
 
 NILPOTENT = ((2.0, -8.0), (0.5, -2.0))
+CONTRACTING = Falsehood(
+    "weights whose largest singular value is below one, not only their spectral radius",
+    {"weights": ((0.5, 0.1), (0.0, 0.4))},
+    "holds",
+)
 
 
 @THEME.claim(
     "With a spectral radius below one a network without input converges and forgets its initial "
-    "state: "
-    "the echo state property.",
+    "state: the echo state property.",
     "Delgado del Cerro (2021), section 2.4, proposition; Galvan (2015), section 2.2.3",
     "false",
-    Falsehood(
-        "weights whose largest singular value is below one, not only their spectral radius",
-        {"weights": ((0.5, 0.1), (0.0, 0.4))},
-        "holds",
-    ),
+    CONTRACTING,
 )
 def spectral_radius_is_sufficient(weights: Any = NILPOTENT, steps: int = 1000) -> Finding:
     """Run `c ← R tanh(c)` from a small state and from a large one."""
@@ -100,11 +100,7 @@ def spectral_radius_is_sufficient(weights: Any = NILPOTENT, steps: int = 1000) -
     "vanish over long times.",
     "Delgado del Cerro (2021), section 2.4, after eq. 2.12",
     "false",
-    Falsehood(
-        "weights whose largest singular value is below one, not only their spectral radius",
-        {"weights": ((0.5, 0.1), (0.0, 0.4))},
-        "holds",
-    ),
+    CONTRACTING,
 )
 def spectral_radius_bounds_gradient(weights: Any = NILPOTENT, lag: int = 50) -> Finding:
     """Hold one unit near saturation by its input, the other where it is steep."""

@@ -23,6 +23,7 @@ from .output import (
     show_warning,
     writing,
 )
+from .progress import ending_signals
 
 if TYPE_CHECKING:
     import typer
@@ -124,11 +125,7 @@ def _say(error: Exception, as_json: bool) -> int:
         if as_json:
             print_json({"error": words, "exit": code})
         sys.stdout.flush()
-    except (
-        BadInput,
-        Closed,
-        OSError,
-    ):  # standard output cannot be written to; the line above must do
+    except (BadInput, Closed, OSError):  # it cannot be written to; the line above must do
         let_go()
     if known is None:
         raise error  # a bug: keep the traceback
@@ -146,8 +143,7 @@ def quiet_signals(as_json: bool) -> Iterator[None]:
         yield
         return
     handler = _answer_and_die if as_json else signal.SIG_DFL
-    numbers = [getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP")]
-    before = {n: signal.getsignal(n) for n in numbers if n is not None}
+    before = {number: signal.getsignal(number) for number in ending_signals()}
     before = {n: old for n, old in before.items() if old not in (signal.SIG_IGN, None)}
     for number in before:
         signal.signal(number, handler)

@@ -14,7 +14,7 @@ from ..data.generated.stores import sales_table, store_table
 from ..errors import BadInput
 from ..files import cache_folder, write_whole
 from ..progress import Report
-from .output import print_json, writing
+from .output import answer, print_json, writing
 from .progress import progress
 
 app = typer.Typer(no_args_is_help=True, help="List, download, locate and make data sets.")
@@ -33,13 +33,14 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and 
 def list_(as_json: Json = False) -> None:
     """List the data sets, with source, size and licence."""
     sets = [_about(name) for name in DATASETS]
-    if as_json:
-        return print_json(sets, indent=2)
-    with writing():
+
+    def show() -> None:
         for x in sets:
             here = "downloaded" if x["here"] else "not downloaded"
             print(f"{x['name']}  ({x['bytes'] / 1e6:.1f} MB, {here})")
             print(f"    {x['description']}\n    from {x['source']}\n    licence: {x['licence']}")
+
+    answer(sets, show, as_json, indent=2)
 
 
 @app.command("get")
@@ -65,10 +66,8 @@ def get_(name: Name, as_json: Json = False) -> None:
 def path_(name: Name, as_json: Json = False) -> None:
     """Print the paths of a data set's files, one per line."""
     paths = [str(path) for path in locate(name)]
-    if as_json:
-        return print_json({"name": name, "paths": paths}, indent=2)
-    with writing():
-        print("\n".join(paths))
+    document = {"name": name, "paths": paths}
+    answer(document, lambda: print("\n".join(paths)), as_json, indent=2)
 
 
 @app.command("make")
@@ -99,14 +98,9 @@ def make_(
             )
     for path, content in made.items():
         write_whole(path, content)
-    if as_json:
-        rows = [
-            {"name": name, "path": str(path), "bytes": len(content)}
-            for path, content in made.items()
-        ]
-        return print_json(rows[0] if len(rows) == 1 else rows, indent=2)
-    with writing():
-        print("\n".join(map(str, made)))
+    rows = [{"name": name, "path": str(path), "bytes": len(x)} for path, x in made.items()]
+    document = rows[0] if len(rows) == 1 else rows
+    answer(document, lambda: print("\n".join(map(str, made))), as_json, indent=2)
 
 
 def _about(name: str) -> dict:

@@ -1,6 +1,5 @@
 """Training progress: a live panel on a terminal, plain lines elsewhere."""
 
-import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from rich.text import Text
 
 from ..lens.part_names import plain_name
 from ..runs.folder.events import OPENING
+from .output import let_go
 
 
 @contextmanager
@@ -245,7 +245,4 @@ def _print(line: str) -> None:
     try:
         print(line, flush=True, file=sys.stdout)
     except BrokenPipeError:
-        # The buffer is flushed at exit, which must not fail either.
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+        let_go()

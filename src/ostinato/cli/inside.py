@@ -20,7 +20,7 @@ from ..lens import memory_length
 from ..runs import Inside, look_inside, open_run
 from ..settings import shown
 from .arguments import Json, RunFolder, path
-from .output import answer
+from .output import answer, escaped
 from .progress import progress
 
 SHOWN = 600
@@ -198,10 +198,7 @@ def _colour(value: float) -> Style:
 
 
 def _visible(text: str) -> str:
-    """Control characters escaped, newlines kept."""
-    return "".join(
-        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text
-    )
+    return escaped(text, kept="\n")
 
 
 def _listed(expected: list[list[Any]]) -> str:

@@ -110,8 +110,7 @@ def _choice(section: str) -> inspect.Parameter:
     """The option that names a task, a cell or a learner."""
     panel, usual = PANELS[ROLES[section]], USUAL[section]
     words = HELP[section] + (f" (default: {usual})" if usual else "")
-    option = typer.Option(help=words, rich_help_panel=panel, show_default=False)
-    return keyword(section, Annotated[str | None, option], None)
+    return keyword(section, Annotated[str | None, _option(words, panel)], None)
 
 
 def _parameter(
@@ -123,15 +122,9 @@ def _parameter(
     if setting.name == "file":
         given: Any = typer.Argument(help=FILE, show_default=False)
     elif kind is tuple:
-        given = typer.Option(
-            help=words,
-            rich_help_panel=panel,
-            show_default=False,
-            parser=_numbers,
-            metavar="NUMBERS",
-        )
+        given = _option(words, panel, parser=_numbers, metavar="NUMBERS")
     else:
-        given = typer.Option(help=words, rich_help_panel=panel, show_default=False)
+        given = _option(words, panel)
     return keyword(setting.name, Annotated[kind | None, given], None)
 
 
@@ -142,10 +135,13 @@ def _of_several_types(setting: Setting, panel: str, few: str) -> inspect.Paramet
     def read(given: Any) -> Any:
         return from_text(setting.name, given) if isinstance(given, str) else given
 
-    option = typer.Option(
-        help=words, rich_help_panel=panel, show_default=False, parser=read, metavar="VALUE"
-    )
+    option = _option(words, panel, parser=read, metavar="VALUE")
     return keyword(setting.name, Annotated[Any, option], None)
+
+
+def _option(words: str, panel: str, **how: Any) -> Any:
+    """An option whose help has the default already."""
+    return typer.Option(help=words, rich_help_panel=panel, show_default=False, **how)
 
 
 def _numbers(given: Any) -> Any:

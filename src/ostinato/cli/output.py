@@ -109,10 +109,12 @@ def print_json(document: Any, indent: int | None = None) -> None:
         print(json.dumps(document, indent=indent, allow_nan=False))
 
 
-def answer(document: Any, show: Callable[[], None], as_json: bool) -> None:
+def answer(
+    document: Any, show: Callable[[], None], as_json: bool, indent: int | None = None
+) -> None:
     """Print a JSON document, or show the same in words."""
     if as_json:
-        print_json(document)
+        print_json(document, indent)
     else:
         with writing():
             show()
@@ -154,9 +156,19 @@ def let_go() -> None:
     os.close(null)
 
 
+def escaped(words: str, kept: str = "") -> str:
+    """The words with control characters escaped, but for those that are kept.
+
+    Example:
+        >>> escaped("a\\tb\\n", kept="\\n")
+        'a\\\\tb\\n'
+    """
+    return "".join(
+        c if c.isprintable() or c in kept else c.encode("unicode_escape").decode() for c in words
+    )
+
+
 def one_line(words: object) -> str:
     """A message on one line: control characters are escaped, and a long one is shortened."""
-    line = "".join(
-        c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(words)
-    )
+    line = escaped(str(words))
     return line if len(line) <= LONGEST else f"{line[: LONGEST // 2]} … {line[-LONGEST // 2 :]}"

@@ -12,7 +12,7 @@ from ..runs import Config, open_run
 from ..runs.plan import MACHINES, Planned
 from ..runs.plan import plan as planned
 from .arguments import Json, path
-from .output import print_json, writing
+from .output import answer
 
 BAR = 40  # characters of the longest time
 # Constants by which the plan divides.
@@ -46,11 +46,9 @@ def plan(
     config = Config.from_toml(run) if run.suffix == ".toml" else open_run(run).config
     known = MACHINES[machine]
     rows = [*planned(config, known._replace(**_constants(constant)), _counts(devices), grow)]
-    if as_json:
-        print_json([row._asdict() | {"seconds": row.seconds} for row in rows])
-        return
-    with writing():
-        Console(highlight=False).print("\n".join(picture(rows)), soft_wrap=True)
+    document = [row._asdict() | {"seconds": row.seconds} for row in rows]
+    console, lines = Console(highlight=False), picture(rows)
+    answer(document, lambda: console.print("\n".join(lines), soft_wrap=True), as_json)
 
 
 def picture(rows: list[Planned]) -> list[str]:

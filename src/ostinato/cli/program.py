@@ -16,7 +16,7 @@ from ..symbolic.compiler import write_network_picture
 from ..symbolic.execution import ComparedState, Comparison, State, compare
 from ..symbolic.language import EXAMPLES, example_text
 from .arguments import Json, check_new_file, path
-from .output import print_json, writing
+from .output import answer, print_json, writing
 
 app = typer.Typer(
     no_args_is_help=True, help="Compile programs to recurrent networks, and run them."
@@ -82,11 +82,9 @@ def run_(
 def list_(as_json: Json = False) -> None:
     """List the examples."""
     examples = {name: example_text(name).splitlines()[0].lstrip("# ") for name in EXAMPLES}
-    if as_json:
-        return print_json([{"name": n, "description": words} for n, words in examples.items()])
-    with writing():
-        for name, words in examples.items():
-            print(f"{name:16}{words}")
+    document = [{"name": name, "description": words} for name, words in examples.items()]
+    lines = [f"{name:16}{words}" for name, words in examples.items()]
+    answer(document, lambda: print("\n".join(lines)), as_json)
 
 
 @app.command("show")

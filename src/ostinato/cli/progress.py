@@ -217,6 +217,12 @@ def _received(woken: socket.socket) -> bytes:
     return woken.recv(100) if select.select([woken], [], [], REFRESH)[0] else b""
 
 
+def ending_signals() -> list[int]:
+    """The signals by which people end a process, as far as this system has them."""
+    every = (getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP"))
+    return [number for number in every if number is not None]
+
+
 @contextmanager
 def _clean_signals(display: Display, waking: socket.socket) -> Iterator[Callable[[], set[int]]]:
     """A context in which a signal that ends the process first removes the live line.
@@ -234,8 +240,7 @@ def _clean_signals(display: Display, waking: socket.socket) -> Iterator[Callable
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
-    every = [getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP")]
-    deadly = [n for n in every if n is not None and signal.getsignal(n) is signal.SIG_DFL]
+    deadly = [number for number in ending_signals() if signal.getsignal(number) is signal.SIG_DFL]
     waking.setblocking(False)
     before = signal.set_wakeup_fd(waking.fileno(), warn_on_full_buffer=False)
     for number in deadly:

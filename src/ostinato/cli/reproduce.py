@@ -17,7 +17,7 @@ from ..experiments.page import table_of, verdict_of
 from ..runs.folder import is_run
 from ..runs.loop.signals import Interrupted
 from .arguments import Json, Ray, changes, check_new_folder, names_of, path
-from .output import answer, print_json, writing
+from .output import answer, print_json
 from .progress import progress
 
 
@@ -93,15 +93,12 @@ def reproduce(
 
 
 def _list(as_json: bool) -> None:
-    if as_json:
-        fields = ("name", "title", "source", "shows")
-        about = [{field: getattr(one, field) for field in fields} for one in RECIPES.values()]
-        return print_json(about)
+    fields = ("name", "title", "source", "shows")
+    about = [{field: getattr(one, field) for field in fields} for one in RECIPES.values()]
     table = Table("experiment", "source", "what it shows", show_lines=True)
     for one in RECIPES.values():
         table.add_row(one.name, one.source, one.shows)
-    with writing():
-        Console().print(table)
+    answer(about, lambda: Console().print(table), as_json)
 
 
 class _Validations:

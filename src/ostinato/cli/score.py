@@ -10,7 +10,7 @@ from ..errors import BadInput
 from ..tasks.scores import any_match, bleu, chrf, meteor, read_synonyms
 from ..tasks.scores.bleu import TOKENIZERS, left_out_if_missing
 from .arguments import Json, path
-from .output import print_json, writing
+from .output import answer
 
 
 def score(
@@ -65,8 +65,6 @@ def score(
             chrf(answers, right),
         )
         values |= {f"{one.name} ({one.signature})": one.value for one in both}
-    if as_json:
-        return print_json({"texts": len(answers), "scores": values}, indent=2)
-    with writing():
-        for name, value in values.items():
-            print(f"{name}: {value:.4g}")
+    lines = [f"{name}: {value:.4g}" for name, value in values.items()]
+    document = {"texts": len(answers), "scores": values}
+    answer(document, lambda: print("\n".join(lines)), as_json, indent=2)

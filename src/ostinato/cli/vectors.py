@@ -17,7 +17,7 @@ from ..data.word_vectors import (
     fit_vectors,
 )
 from .arguments import Json, check_new_file, check_seed, path
-from .output import print_json, writing
+from .output import answer
 from .progress import progress
 
 
@@ -57,7 +57,6 @@ def vectors(
         )
     made.save(file)
     words, pairs = len(made.words), len(counted.counts)
-    if as_json:
-        return print_json({"file": str(file), "words": words, "pairs": pairs, "size": size})
-    with writing():
-        print(f"{file}: {words:,} words of {size} numbers each, from {pairs:,} pairs")
+    document = {"file": str(file), "words": words, "pairs": pairs, "size": size}
+    told = f"{file}: {words:,} words of {size} numbers each, from {pairs:,} pairs"
+    answer(document, lambda: print(told), as_json)

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from ..claims import Result, named
 from .arguments import Json
-from .output import print_json, writing
+from .output import answer
 from .progress import progress
 
 
@@ -41,11 +41,7 @@ def verify(
             report(done, len(claims), claim.name)
             results.append((claim.verify(), claim.plant() if falsehoods else None))
         report(len(claims), len(claims), "all claims")
-    if as_json:
-        print_json([_about(*both) for both in results], indent=2)
-    else:
-        with writing():
-            _show(results)
+    answer([_about(*both) for both in results], lambda: _show(results), as_json, indent=2)
     if not all(result.reproduces for both in results for result in both if result):
         raise typer.Exit(1)
 

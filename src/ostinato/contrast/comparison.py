@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 
+from ..names import distinct
 from ..progress import Report, each, silent
 from ..report.page import Part, Section, Table, tables_page
 from ..runs import Run
@@ -85,7 +86,4 @@ def names_of(runs: Sequence[Run]) -> list[str]:
     if len({path.name for path in paths}) == len(paths):
         return [path.name for path in paths]
     common = os.path.commonpath([path.parent for path in paths])
-    names = [os.path.relpath(path, common) for path in paths]
-    return [
-        f"{x} ({names[:i].count(x) + 1})" if names.count(x) > 1 else x for i, x in enumerate(names)
-    ]
+    return distinct([os.path.relpath(path, common) for path in paths])

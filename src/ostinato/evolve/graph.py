@@ -309,15 +309,17 @@ def _kind_of_state(graph: Graph, state: int) -> str:
 def _terms(graph: Graph, value: int, gates: int = 0) -> list[tuple[int, int]]:
     """The terms of a value that is a sum, each with the number of gates that multiply it."""
     node = graph.node(value)
-    if node is not None and node.name == "add":
+    if node is None:
+        return [(value, gates)]
+    if node.name == "add":
         return [term for operand in node.operands for term in _terms(graph, operand, gates)]
-    if node is not None and node.name == "subtract":
+    if node.name == "subtract":
         one, other = node.operands
         taken = _terms(graph, other, gates)  # what is taken away is no state that is kept
         return [*_terms(graph, one, gates), *((TAKEN, count) for _, count in taken)]
-    if node is not None and node.name == "identity":
+    if node.name == "identity":
         return _terms(graph, node.operands[0], gates)
-    if node is not None and node.name == "multiply":
+    if node.name == "multiply":
         one, other = node.operands
         if is_gate(graph, one):
             return _terms(graph, other, gates + 1)

@@ -74,13 +74,15 @@ def _by_task(entry: Entry) -> list[float]:
 
 
 def charts(recipe: Recipe, results: list[Result]) -> list[Chart]:
-    words = {
-        "title": "The best score so far",
-        "caption": "0 is chance on all tasks, 1 is solved at once. A line per search.",
-        "x_title": "cells tried",
-        "y_title": "score",
-    }
-    return curves(recipe, results, "search", words)
+    return curves(
+        recipe,
+        results,
+        "search",
+        title="The best score so far",
+        caption="0 is chance on all tasks, 1 is solved at once. A line per search.",
+        x_title="cells tried",
+        y_title="score",
+    )
 
 
 QUICK = dataclasses.replace(

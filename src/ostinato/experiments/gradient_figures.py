@@ -38,19 +38,19 @@ def contributions(row: TableRow) -> Measurements:
 
 
 def contribution_charts(recipe: Recipe, results: list[Result]) -> list[Chart]:
-    axes = {"x_title": "steps since the input", "y_title": "|∂h_t / ∂x_0|"}
-    said = {"identity": "A linear unit", "tanh": "A tanh unit"}
-    return [
-        chart
-        for kind, title in said.items()
-        for chart in curves(
+    drawn: list[Chart] = []
+    for kind, title in (("identity", "A linear unit"), ("tanh", "A tanh unit")):
+        drawn += curves(
             recipe,
             results,
             kind,
-            {"title": title, "caption": "How the first input contributes, by weight.", **axes},
+            title=title,
+            caption="How the first input contributes, by weight.",
+            x_title="steps since the input",
+            y_title="|∂h_t / ∂x_0|",
             log_y=True,
         )
-    ]
+    return drawn
 
 
 TOY_NET = Computed(
@@ -124,14 +124,13 @@ def by_lag() -> dict[str, Curve]:
 
 
 def charts(recipe: Recipe, results: list[Result]) -> list[Chart]:
-    said = {
-        "function": ("Squashing functions", "Figures 1.8 to 1.10.", "a", "f(a)"),
-        "slope": ("Their derivatives", "At most ¼, 1 and 1.", "a", "f'(a)"),
-    }
     drawn: list[Chart] = []
-    for name, (title, caption, x, y) in said.items():
-        words = {"title": title, "caption": caption, "x_title": x, "y_title": y}
-        drawn += curves(recipe, results, name, words)
+    for name, title, caption, y_title in (
+        ("function", "Squashing functions", "Figures 1.8 to 1.10.", "f(a)"),
+        ("slope", "Their derivatives", "At most ¼, 1 and 1.", "f'(a)"),
+    ):
+        words = {"title": title, "caption": caption, "x_title": "a", "y_title": y_title}
+        drawn += curves(recipe, results, name, **words)
     for result in results:
         if result.row == "singular":
             drawn.append(

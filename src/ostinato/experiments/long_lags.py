@@ -4,20 +4,17 @@ from typing import Any
 
 import numpy as np
 
-from ..wiring import outputs_of
 from .page import learning_curves
 from .recipes import Measurements, TableRow
-from .trained import Trained, Trial
+from .trained import CLOSE, Trained, Trial
 
-CLOSE = 0.04  # Hochreiter and Schmidhuber (1997): a number counts as right if it is this close
 WRONG = "wrong, %"
 LINEAR = {"spectral_radius": 1.05, "input_scale": 1e-5}  # nearly linear until the end
 
 
 def wrong_sequences(trial: Trial) -> Measurements:
     """The share of 1,000 test sequences of which an answer is wrong."""
-    batch = next(trial.task.held_out("test", 1000))
-    outputs = np.asarray(outputs_of(trial.network, batch.arrays.on_device())[0])
+    batch, outputs = trial.tested()
     targets, counts = np.asarray(batch.targets), np.asarray(batch.counted) > 0
     if trial.task.loss.of_classes:
         bad = outputs.argmax(-1) != targets

@@ -2,6 +2,8 @@
 
 import itertools
 import statistics
+from collections.abc import Callable
+from typing import Any
 
 from ..report.charts import Chart, Lines, Series
 from ..report.page import Part, Section, Table, Words, tables_page
@@ -78,16 +80,10 @@ def values_of(results: list[Result], column: str) -> list[float]:
     return [value for value in values if value is not None]
 
 
-def curves(
-    recipe: Recipe,
-    results: list[Result],
-    name: str,
-    words: dict[str, str],
-    **more: bool,
-) -> list[Chart]:
+def curves(recipe: Recipe, results: list[Result], name: str, **words: Any) -> list[Chart]:
     """One chart with the curve called `name` of every result that has it.
 
-    `words` has the chart's `title`, `caption`, `x_title` and `y_title`.
+    `words` are the chart's `title`, `caption`, `x_title` and `y_title`, and how it is drawn.
     """
     series = [
         Series(
@@ -99,20 +95,21 @@ def curves(
         for result in results
         if name in result.curves and result.curves[name]["x"]
     ]
-    return [Lines(name=name.replace(" ", "-"), series=series, **words, **more)] if series else []  # type: ignore[arg-type]
+    return [Lines(name=name.replace(" ", "-"), series=series, **words)] if series else []
 
 
-def learning_curves(y_title: str, log_y: bool = False):  # type: ignore[no-untyped-def]
+def learning_curves(y_title: str, log_y: bool = False) -> Callable[[Recipe, list[Result]], list]:
     """Charts of the validations of all runs, by step and by second of training."""
 
     def charts(recipe: Recipe, results: list[Result]) -> list[Chart]:
-        words = {"caption": "A line per run.", "y_title": y_title}
-        by_step = {"title": "Validation by step", "x_title": "step", **words}
-        by_second = {"title": "Validation by time", "x_title": "seconds of training", **words}
-        return [
-            *curves(recipe, results, "validation", by_step, log_y=log_y),
-            *curves(recipe, results, "by second", by_second, log_y=log_y),
-        ]
+        drawn: list[Chart] = []
+        for name, title, x_title in (
+            ("validation", "Validation by step", "step"),
+            ("by second", "Validation by time", "seconds of training"),
+        ):
+            words = {"title": title, "caption": "A line per run.", "x_title": x_title}
+            drawn += curves(recipe, results, name, **words, y_title=y_title, log_y=log_y)
+        return drawn
 
     return charts
 

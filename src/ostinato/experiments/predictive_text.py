@@ -43,16 +43,16 @@ def spelled(trial: Trial) -> Measurements:
 
 
 def charts(recipe: Recipe, results: list[Result]) -> list[Chart]:
-    words = {
-        "title": "Training loss",
-        "caption": "As in the source's figure 5.4, by step instead of epoch.",
-        "x_title": "step",
-        "y_title": "bits per character",
-    }
-    return [
-        *curves(recipe, results, "training", words),
-        *learning_curves("bits per character")(recipe, results),
-    ]
+    loss = curves(
+        recipe,
+        results,
+        "training",
+        title="Training loss",
+        caption="As in the source's figure 5.4, by step instead of epoch.",
+        x_title="step",
+        y_title="bits per character",
+    )
+    return [*loss, *learning_curves("bits per character")(recipe, results)]
 
 
 def row(

@@ -12,19 +12,17 @@ import numpy as np
 
 from ..report.charts import Chart
 from ..runs.analysis.evaluation import measured
-from ..wiring import outputs_of
 from .page import curves, learning_curves
 from .recipes import Measurements, Recipe, Result, TableRow
-from .trained import Trained, Trial, on_test
+from .trained import CLOSE, Trained, Trial, on_test
 
 POSITIONS = 12
 
 
 def by_position(trial: Trial) -> Measurements:
     """Accuracy on all bits and on those that follow from the two before, and errors by position."""
-    batch = next(trial.task.held_out("test", 1000))
-    outputs, _ = outputs_of(trial.network, batch.arrays.on_device())
-    right = np.asarray(outputs).argmax(-1) == np.asarray(batch.targets)
+    batch, outputs = trial.tested()
+    right = outputs.argmax(-1) == np.asarray(batch.targets)
     wrong = 100 * (1 - right.mean(axis=1))
     return Measurements(
         {
@@ -36,13 +34,16 @@ def by_position(trial: Trial) -> Measurements:
 
 
 def position_charts(recipe: Recipe, results: list[Result]) -> list[Chart]:
-    words = {
-        "title": "Wrong predictions by position",
-        "caption": "Elman's figure: the error falls at every third bit, the XOR of the two before.",
-        "x_title": "position of the predicted bit",
-        "y_title": "wrong, %",
-    }
-    return curves(recipe, results, "position", words, from_zero=True)
+    return curves(
+        recipe,
+        results,
+        "position",
+        title="Wrong predictions by position",
+        caption="Elman's figure: the error falls at every third bit, the XOR of the two before.",
+        x_title="position of the predicted bit",
+        y_title="wrong, %",
+        from_zero=True,
+    )
 
 
 TEMPORAL_XOR = Trained(
@@ -73,14 +74,10 @@ TEMPORAL_XOR = Trained(
 )  # fmt: skip
 
 
-CLOSE = 0.04  # Hochreiter and Schmidhuber (1997): an answer counts as right if it is this close
-
-
 def errors(trial: Trial) -> Measurements:
     """Mean squared error, and the share of test sequences whose answer is off by 0.04 or more."""
-    batch = next(trial.task.held_out("test", 1000))
-    outputs, _ = outputs_of(trial.network, batch.arrays.on_device())
-    off = np.abs(np.asarray(outputs)[-1, :, 0] - np.asarray(batch.targets)[-1, :, 0])
+    batch, outputs = trial.tested()
+    off = np.abs(outputs[-1, :, 0] - np.asarray(batch.targets)[-1, :, 0])
     return Measurements(
         {
             "mean squared error": float(np.mean(off**2)),

@@ -5,7 +5,10 @@ import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..cells import Model
+from ..data import Batch
 from ..data.files import find_data
 from ..errors import BadInput
 from ..files import unlinked
@@ -17,8 +20,10 @@ from ..runs.loop.signals import Interrupted
 from ..runs.many import is_over, train_many
 from ..tasks import Task
 from ..weights import count_parameters
+from ..wiring import outputs_of
 from .recipes import Curve, Job, Measurements, Prepared, Recipe, Result, TableRow
 
+CLOSE = 0.04  # Hochreiter and Schmidhuber (1997): a number counts as right if it is this close
 # Settings that --set cannot change, and what to do instead.
 FIXED = {
     "task": "an experiment is about its task",
@@ -37,6 +42,11 @@ class Trial:
     task: Task
     row: TableRow
     job: Job
+
+    def tested(self) -> tuple[Batch, np.ndarray]:
+        """A thousand test sequences, and the outputs of the network for them."""
+        batch = next(self.task.held_out("test", 1000))
+        return batch, np.asarray(outputs_of(self.network, batch.arrays.on_device())[0])
 
 
 def on_test(column: str, size: int, factor: float = 1.0) -> Callable[[Trial], Measurements]:
@@ -72,7 +82,7 @@ class Trained(Recipe):
         settings |= {**self.quick, **row.quick} if job.quick else {}
         settings |= text.settings if text is not None else {}
         settings |= {name: str(find_data(path)) for name, path in self.files.items()}
-        settings |= {} if job.minutes is None else {"minutes": job.minutes}
+        settings |= _limit(job)
         return Config(**(settings | dict(job.changes)))
 
     def obtain(self, row: TableRow, seeds: Sequence[int], job: Job) -> Iterable[Result]:

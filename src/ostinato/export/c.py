@@ -198,31 +198,25 @@ class _Header:
         """A vector times constant weights, in blocks."""
         columns, rows = weights.places.shape
         matrix = self.loops.constants[weights.value][weights.places].T  # (rows, columns)
-        wide = columns // WIDE * WIDE
-        blocks = [matrix[:, n : n + WIDE] for n in range(0, wide, WIDE)]
-        blocks += [_widened(matrix[:, n : n + NARROW]) for n in range(wide, columns, NARROW)]
-        packed = np.concatenate([block.ravel() for block in blocks])
-        number = len(self.fixed)
-        name = f"{self.name}_w{number}"
+        name = f"{self.name}_w{len(self.fixed)}"
         index = affine(vector.places[0])
         assert index is not None
         offset = f" + {index[0]}" if index[0] else ""
         x, out = f"{self._called(vector.value)}{offset}", self._called(product)
-        counts = f"{len(range(0, wide, WIDE))}, {len(range(wide, columns, NARROW))}"
-        if self.bits == 32:
-            self.fixed.append(_array(name, packed, f" {self.name}_ALIGNED"))
-            yield f"{self.name}_product({out}, {x}, {name}, {rows}, {counts});"
-            return
-        factors = np.abs(matrix).max(axis=0) / 127
-        factors = np.where(factors > 0, factors, 1).astype(np.float32)
-        whole = np.rint(matrix / factors).astype(np.int8)
-        blocks = [whole[:, n : n + WIDE] for n in range(0, wide, WIDE)]
-        blocks += [_widened(whole[:, n : n + NARROW]) for n in range(wide, columns, NARROW)]
-        packed = np.concatenate([block.ravel() for block in blocks])
+        if self.bits == 8:
+            factors = np.abs(matrix).max(axis=0) / 127
+            factors = np.where(factors > 0, factors, 1).astype(np.float32)
+            matrix = np.rint(matrix / factors).astype(np.int8)
+        wide = columns // WIDE * WIDE
+        blocks = [matrix[:, n : n + WIDE] for n in range(0, wide, WIDE)]
+        narrow = [_widened(matrix[:, n : n + NARROW]) for n in range(wide, columns, NARROW)]
+        packed = np.concatenate([block.ravel() for block in [*blocks, *narrow]])
         self.fixed.append(_array(name, packed, f" {self.name}_ALIGNED"))
-        self.fixed.append(_array(f"{name}_factors", factors))
+        counts = f"{len(blocks)}, {len(narrow)}"
         yield f"{self.name}_product({out}, {x}, {name}, {rows}, {counts});"
-        yield f"for (int i = 0; i < {columns}; i++) {out}[i] *= {name}_factors[i];"
+        if self.bits == 8:
+            self.fixed.append(_array(f"{name}_factors", factors))
+            yield f"for (int i = 0; i < {columns}; i++) {out}[i] *= {name}_factors[i];"
 
 
 def _type(dtype: np.dtype) -> str:

@@ -7,7 +7,17 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
-from .loops import Apply, Expression, Lookup, Map, Read, Reduction, affine
+from .loops import (
+    Apply,
+    Expression,
+    Lookup,
+    Map,
+    Read,
+    Reduction,
+    affine,
+    check_numbers,
+    unknown,
+)
 
 INFIX = {
     "add": "+",
@@ -117,14 +127,13 @@ class Printer:
             if len(given) != 3:
                 raise BadInput("the step selects among more than two values; this is not exported")
             return f"({given[0]} ? {given[2]} : {given[1]})"
-        if (name == "not" and dtype.kind != "b") or (name in ("div", "pow") and dtype.kind != "f"):
-            raise BadInput(f"the step has {name} of whole numbers, which cannot be exported")
+        check_numbers(name, dtype.kind)
         if name == "integer_pow":
             return self._power(given[0], params["y"])
         if name in INFIX:
             return f"({given[0]} {INFIX[name]} {given[1]})"
         if name not in self.language.functions:
-            raise BadInput(f"the step has the function {name}, which cannot be exported")
+            raise unknown(name)
         return self.language.functions[name].format(*given)
 
     def _power(self, x: str, power: int) -> str:

@@ -10,10 +10,12 @@ loop reads. There are three kinds of loops over an index i, which `lowering.py` 
 
 import dataclasses
 from collections.abc import Collection, Iterator
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
 
+from ..errors import BadInput
 from ..wiring.program import Equation, Program
 
 MOVES = {
@@ -202,6 +204,31 @@ def affine(places: np.ndarray) -> tuple[int, tuple[int, ...]] | None:
     turns = zip(strides, places.shape, strict=True)
     steps = np.ix_(*(stride * np.arange(size) for stride, size in turns))
     return (first, strides) if np.array_equal(places, first + sum(steps)) else None
+
+
+def moves(equation: Equation, program: Program) -> list[np.ndarray]:
+    """Where each number of each output is from in the array that one of the `MOVES` moves."""
+    moved, *indices = equation.inputs
+    if any(n not in program.constants for n in indices):
+        raise BadInput(
+            f"the step has the operation {equation.primitive} by indices that it computes, which "
+            "cannot be exported"
+        )
+    shape = program.shapes[moved]
+    numbers = np.arange(prod(shape), dtype=np.int32).reshape(shape)
+    out = equation.function(numbers, *(program.constants[n] for n in indices))
+    return [np.asarray(places) for places in (out if equation.several else [out])]
+
+
+def check_numbers(name: str, kind: str) -> None:
+    """Refuse a function that is only exported of other numbers; `kind` is that of their dtype."""
+    if (name == "not" and kind != "b") or (name in ("div", "pow") and kind != "f"):
+        raise BadInput(f"the step has {name} of whole numbers, which cannot be exported")
+
+
+def unknown(name: str) -> BadInput:
+    """The error for a function that a format has no word for."""
+    return BadInput(f"the step has the function {name}, which cannot be exported")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -27,6 +27,7 @@ from .loops import (
     Read,
     Reduction,
     affine,
+    moves,
 )
 
 RUNS = 4  # parts in which an array is written at most
@@ -101,14 +102,9 @@ class _Lowering:
             )
 
     def _move(self, equation: Equation) -> None:
-        moved, *indices = equation.inputs
-        if any(n not in self.program.constants for n in indices):
-            raise BadInput(
-                f"the step has the operation {equation.primitive} by indices that it computes, "
-                "which cannot be exported"
-            )
+        moved = equation.inputs[0]
         size = prod(self.shapes[moved])
-        for number, places in zip(equation.outputs, _moves(equation, self.program), strict=True):
+        for number, places in zip(equation.outputs, moves(equation, self.program), strict=True):
             source = self.known[moved]
             once = self.uses[moved] == 1 and _is_permutation(places, size)
             if not once:
@@ -224,15 +220,6 @@ class _Lowering:
         self.known[out] = Read(out, self._own(out))
 
 
-def _moves(equation: Equation, program: Program) -> list[np.ndarray]:
-    """Where each number of each output is from in the array that is moved."""
-    moved, *indices = equation.inputs
-    shape = program.shapes[moved]
-    numbers = np.arange(prod(shape), dtype=np.int32).reshape(shape)
-    out = equation.function(numbers, *(program.constants[n] for n in indices))
-    return [np.asarray(places) for places in (out if equation.several else [out])]
-
-
 def _is_permutation(places: np.ndarray, size: int) -> bool:
     """Whether every number is read once."""
     return np.array_equal(np.sort(places.ravel()), np.arange(size))
@@ -255,7 +242,7 @@ def _used(program: Program) -> list[np.ndarray]:
             used[number] |= len(_runs(used[number])) > RUNS
         moved, *indices = equation.inputs
         if equation.primitive in MOVES and all(n in constants for n in indices):
-            for number, places in zip(equation.outputs, _moves(equation, program), strict=True):
+            for number, places in zip(equation.outputs, moves(equation, program), strict=True):
                 used[moved][places.ravel()[used[number]]] = True
         elif equation.primitive in ELEMENTWISE:
             (out,) = equation.outputs

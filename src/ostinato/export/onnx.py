@@ -14,6 +14,7 @@ from ..cells import Layer, Model
 from ..cells.operator import Operator
 from ..errors import BadInput, needing
 from ..wiring.program import Equation, Part, Program, trace, trace_sequence
+from .loops import unknown
 from .tensors import Writer, typed, write
 
 OPSET = 18
@@ -124,14 +125,12 @@ class _Graph(Writer):
         free = self.node("Shape", self.x, start=0, end=self.lead)
         return self.node("Expand", x, self.node("Concat", free, self.whole(*shape), axis=0))
 
-    def apply(self, equation: Equation, given: list[str], kind: str) -> str:
+    def apply(self, equation: Equation, given: list[str]) -> str:
         name, params = equation.primitive, equation.params
         if name == "convert_element_type":
             return self.node("Cast", given[0], to=self.type(np.dtype(params["new_dtype"])))
         if name == "select_n" and len(given) == 3:
             return self.node("Where", given[0], given[2], given[1])
-        if (name == "not" and kind != "b") or (name in ("div", "pow") and kind != "f"):
-            raise BadInput(f"the step has {name} of whole numbers, which cannot be exported")
         if name == "integer_pow":
             return self.node("Pow", given[0], self.number(params["y"]))
         if name == "square":
@@ -151,7 +150,7 @@ class _Graph(Writer):
             either = self.node("Or", self.node("IsInf", *given), self.node("IsNaN", *given))
             return self.node("Not", either)
         if name not in FUNCTIONS:
-            raise BadInput(f"the step has the function {name}, which cannot be exported")
+            raise unknown(name)
         return self.node(FUNCTIONS[name], *given)
 
     def number(self, value: float) -> str:

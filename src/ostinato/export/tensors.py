@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import BadInput
 from ..wiring.program import Equation, Program
-from .loops import ELEMENTWISE, MOVES, REDUCTIONS, affine
+from .loops import ELEMENTWISE, MOVES, REDUCTIONS, affine, check_numbers, moves
 
 
 def typed(value: np.ndarray) -> np.ndarray:
@@ -31,8 +31,8 @@ class Writer(abc.ABC):
         """A constant of this shape, for all that the free axes stand for."""
 
     @abc.abstractmethod
-    def apply(self, equation: Equation, given: list[str], kind: str) -> str:
-        """A function of numbers; `kind` is that of the dtype of the first of them."""
+    def apply(self, equation: Equation, given: list[str]) -> str:
+        """A function of numbers."""
 
     @abc.abstractmethod
     def product(self, x: str, matrix: str) -> str:
@@ -137,12 +137,7 @@ class _Walk:
         raise BadInput(f"the step has the operation {name}, which cannot be exported")
 
     def _moved(self, equation: Equation) -> list[str]:
-        moved, *indices = equation.inputs
-        if any(n in self.known for n in indices):
-            raise BadInput(
-                f"the step has the operation {equation.primitive} by indices that it computes, "
-                "which cannot be exported"
-            )
+        moved = equation.inputs[0]
         x, shape = self._word(moved), self.shapes[moved]
         if equation.primitive == "broadcast_in_dim":
             to, axes = self.shapes[equation.outputs[0]], equation.params["broadcast_dimensions"]
@@ -151,10 +146,7 @@ class _Walk:
                 ones[axis] = size
             x = self._reshaped(x, shape, tuple(ones))
             return [x if tuple(ones) == to else self.writer.expand(x, to)]
-        numbers = np.arange(prod(shape), dtype=np.int32).reshape(shape)
-        out = equation.function(numbers, *(self.constants[n] for n in indices))
-        out = map(np.asarray, out if equation.several else [out])
-        return [self._taken(x, shape, places) for places in out]
+        return [self._taken(x, shape, places) for places in moves(equation, self.program)]
 
     def _taken(self, x: str, shape: tuple[int, ...], places: np.ndarray) -> str:
         size, flat = prod(shape), places.ravel()
@@ -178,8 +170,9 @@ class _Walk:
             if number in self.known and len(own) < len(shape):  # a scalar beside an array
                 word = self.writer.reshape(word, (1,) * len(shape))
             given.append(word)
-        kind = self.program.dtypes[equation.inputs[0]].kind
-        return self.writer.apply(equation, given, kind)
+        name, kind = equation.primitive, self.program.dtypes[equation.inputs[0]].kind
+        check_numbers(name, kind)
+        return self.writer.apply(equation, given)
 
     def _product(self, equation: Equation) -> str:
         (over_left, over_right), (with_left, with_right) = equation.params["dimension_numbers"]

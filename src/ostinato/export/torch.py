@@ -6,6 +6,7 @@ y, state = net.step(x, state)   one step; `net.start(batch)` is the state before
 """
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from ..errors import BadInput
 from ..wiring.program import Equation, Program
 from .code import INFIX
+from .loops import unknown
 from .tensors import Writer, typed, write
 
 WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
@@ -48,27 +50,37 @@ def module(program: Program, name: str = "Net", about: str = "") -> tuple[str, d
     unpacked = [f"({', '.join(before)},) = state"] if before else []
     starts = ", ".join(f"self.start{n}" for n in range(len(before)))
     words = {
-        "ABOUT": " ".join(about.replace("\\", "/").replace('"', "'").split()) or "A network.",
-        "NAME": name,
-        "INPUTS": f"inputs, outputs, symbols = {_sizes(program)}",
+        "SIZES": _sizes(program),
         "NUMBERS": "\n            ".join(fixed),
         "STARTS": starts + "," if before else "",
         "STEP": "\n        ".join([*unpacked, *lines.lines, f"return {y}, [{', '.join(state)}]"]),
-        "FILE": name,
     }
-    return re.sub(r"@([A-Z]+)@", lambda place: words[place[1]], SOURCE), numbers
+    return source(BODY, name, about, words), numbers
 
 
-SOURCE = '''\
+def source(body: str, name: str, about: str, words: Mapping[str, str]) -> str:
+    """The source of a module: the body of its class, with words at their places.
+
+    It begins with where the network is from, and ends with a function that loads it.
+    """
+    plain = " ".join(about.replace("\\", "/").replace('"', "'").split())
+    every = {"ABOUT": plain or "A network.", "NAME": name, **words}
+    whole = BEGIN + body + END
+    return re.sub(r"@([A-Z]+)@", lambda place: every[place[1]], whole)
+
+
+BEGIN = '''\
 """@ABOUT@"""
 
 import torch
 
 
 class @NAME@(torch.nn.Module):
+'''
+BODY = '''\
     """`ys, state = net(xs)`, with time first and then batch."""
 
-    @INPUTS@
+    inputs, outputs, symbols = @SIZES@
 
     def __init__(self):
         super().__init__()
@@ -93,9 +105,10 @@ class @NAME@(torch.nn.Module):
     def step(self, x, state):
         """One step: `(y, state)`."""
         @STEP@
+'''
+END = '''
 
-
-def load(path="@FILE@.safetensors"):
+def load(path="@NAME@.safetensors"):
     """The network with its weights."""
     from safetensors.torch import load_file
 
@@ -141,15 +154,13 @@ class _Lines(Writer):
             return self.line(f"torch.full((len(x),), {x})")
         return self.line(f"{x}.expand({', '.join(map(str, ('len(x)', *shape)))})")
 
-    def apply(self, equation: Equation, given: list[str], kind: str) -> str:
+    def apply(self, equation: Equation, given: list[str]) -> str:
         name, params = equation.primitive, equation.params
         if name == "convert_element_type":
             to = TYPES.get(np.dtype(params["new_dtype"]).kind, "torch.int32")
             return self.line(f"{given[0]}.to({to})")
         if name == "select_n" and len(given) == 3:
             return self.line(f"torch.where({given[0]}, {given[2]}, {given[1]})")
-        if (name == "not" and kind != "b") or (name in ("div", "pow") and kind != "f"):
-            raise BadInput(f"the step has {name} of whole numbers, which cannot be exported")
         if name == "integer_pow":
             return self.line(f"{given[0]} ** {params['y']}")
         if name in ("max", "min"):
@@ -157,7 +168,7 @@ class _Lines(Writer):
         if name in INFIX:
             return self.line(f"{given[0]} {INFIX[name]} {given[1]}")
         if name not in SAME and name not in NAMES:
-            raise BadInput(f"the step has the function {name}, which cannot be exported")
+            raise unknown(name)
         return self.line(f"torch.{NAMES.get(name, name)}({', '.join(given)})")
 
     def _largest(self, name: str, given: list[str]) -> str:

@@ -1,6 +1,5 @@
 """A network that reads both ways as the modules of `torch.nn` that it is, written as source."""
 
-import re
 from typing import Any
 
 import jax.numpy as jnp
@@ -10,6 +9,7 @@ from ..cells import Model
 from ..errors import BadInput
 from ..wiring.stepping import plain
 from ..wiring.torch_weights import to_torch
+from .torch import source
 
 
 def modules(network: Model, name: str, about: str = "") -> tuple[str, dict[str, Any]]:
@@ -47,14 +47,12 @@ def modules(network: Model, name: str, about: str = "") -> tuple[str, dict[str, 
         numbers |= {"readout.weight": V, "readout.bias": b}
         lines.append(f"self.readout = torch.nn.Linear({width}, {outputs})")
     words = {
-        "ABOUT": " ".join(about.replace("\\", "/").replace('"', "'").split()) or "A network.",
-        "NAME": name,
         "SIZES": f"{inputs}, {outputs}, {symbols}",
         "MODULES": "\n        ".join(lines),
         "X": x,
         "Y": y,
     }
-    return re.sub(r"@([A-Z]+)@", lambda place: words[place[1]], SOURCE), numbers
+    return source(BODY, name, about, words), numbers
 
 
 def _dense(readout: Any, width: int) -> tuple[np.ndarray, np.ndarray]:
@@ -67,13 +65,7 @@ def _dense(readout: Any, width: int) -> tuple[np.ndarray, np.ndarray]:
     return np.ascontiguousarray(V.T), b
 
 
-SOURCE = '''\
-"""@ABOUT@"""
-
-import torch
-
-
-class @NAME@(torch.nn.Module):
+BODY = '''\
     """`ys, state = net(xs)`, with time first and then batch; it reads both ways."""
 
     inputs, outputs, symbols = @SIZES@
@@ -85,13 +77,4 @@ class @NAME@(torch.nn.Module):
     def forward(self, xs, state=None):
         ys, state = self.cell(@X@, state)
         return @Y@, state
-
-
-def load(path="@NAME@.safetensors"):
-    """The network with its weights."""
-    from safetensors.torch import load_file
-
-    net = @NAME@()
-    net.load_state_dict(load_file(path))
-    return net.eval()
 '''

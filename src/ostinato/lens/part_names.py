@@ -21,7 +21,7 @@ from jax.tree_util import keystr, tree_leaves_with_path
 
 from ..cells import Layer, Model
 from ..errors import BadInput
-from ..names import plain_name
+from ..names import distinct, plain_name
 from ..settings import shown
 from ..through_time import unroll
 from .cells_in_turn import cells_in_turn
@@ -114,7 +114,7 @@ def state_names(network: Layer, xs: Any) -> list[str]:
         return unroll(cell, xs, state, reverse=reverse)
 
     eqx.filter_eval_shape(lambda xs: cells_in_turn(network, xs, None, visit), xs)
-    return _distinct(names)
+    return distinct(names)
 
 
 def _of_cell(cell: Layer) -> list[str]:
@@ -129,11 +129,3 @@ def _of_cell(cell: Layer) -> list[str]:
     if type(shapes) is tuple and leaves == ["[0]", "[1]"]:
         return [f".{name}" for name in TWO]
     return [path if path.startswith(".") else f".state {n}" for n, path in enumerate(leaves, 1)]
-
-
-def _distinct(names: list[str]) -> list[str]:
-    """The names, numbered where one comes more than once."""
-    return [
-        f"{name} ({names[: n + 1].count(name)})" if names.count(name) > 1 else name
-        for n, name in enumerate(names)
-    ]

@@ -18,7 +18,7 @@ branch reversed (his is taken if the variable is not 0) and with goto and halt a
 import dataclasses
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.resources import files
 from typing import NamedTuple
 
@@ -153,8 +153,7 @@ def load_program(path: str | os.PathLike) -> Program:
     if name in EXAMPLES and not os.path.exists(name):
         return parse(example_text(name), name)
     if not os.path.lexists(name) and os.path.basename(name) == name and "." not in name:
-        near = nearest(name, EXAMPLES)
-        hint = f"did you mean {near}?" if near else f"the examples are {', '.join(EXAMPLES)}"
+        hint = _hint(name, EXAMPLES, f"the examples are {', '.join(EXAMPLES)}")
         raise BadInput(f"there is no file or example {name}; {hint}")
     return parse(read_utf8(name, "program"), name)
 
@@ -170,8 +169,7 @@ def _instruction(words: list[_Word], name: str) -> tuple[Instruction, _Word | No
     """The instruction of a line, and the word of the label that it can go to."""
     first = words[0]
     if first.text not in FORMS:
-        near = nearest(first.text, FORMS)
-        hint = f"did you mean {near}?" if near else f"there are {', '.join(FORMS)}, and label:"
+        hint = _hint(first.text, FORMS, f"there are {', '.join(FORMS)}, and label:")
         raise _wrong(first, f"there is no instruction {first.text!r}; {hint}", name)
     form = FORMS[first.text].split()
     parts: dict[str, _Word] = {}
@@ -203,9 +201,8 @@ def _resolved(
     if word is None:
         return instruction
     if word.text not in labels:
-        near = nearest(word.text, labels)
         known = f"there are {', '.join(labels)}" if labels else "write it as label: on a line"
-        hint = f"did you mean {near}?" if near else known
+        hint = _hint(word.text, labels, known)
         raise _wrong(word, f"there is no label {word.text!r}; {hint}", name)
     return dataclasses.replace(instruction, target=labels[word.text][0])
 
@@ -221,6 +218,12 @@ def _checked_name(word: _Word, what: str, name: str) -> str:
             name,
         )
     return word.text
+
+
+def _hint(word: str, names: Iterable[str], known: str) -> str:
+    """The name that a misspelt word most resembles, or what is known."""
+    near = nearest(word, names)
+    return f"did you mean {near}?" if near else known
 
 
 def _wrong(word: _Word, words: str, name: str) -> BadInput:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..report.charts import Chart, Lines, Series, numbers
+from ..report.charts import Chart, Lines, Series, numbers, spans_decades
 from ..runs.folder.digest import Digest
 from ..runs.folder.events import Opening
 
@@ -121,7 +121,6 @@ def learning_curves(
     band = " Lines are means over seeds, bands span all seeds." if several else ""
     better = "Higher" if higher_is_better else "Lower"
     values = [y for runs in courses.values() for one in runs for y in one.values if y is not None]
-    wide = bool(values) and min(values) > 0 and max(values) > 20 * min(values)
     return [
         Lines(
             name=_slug(f"{prefix} {axis.name}"),
@@ -130,7 +129,7 @@ def learning_curves(
             series=[_line(name, runs, axis) for name, runs in courses.items() if runs],
             x_title=axis.x_title,
             y_title=metric,
-            log_y=wide,
+            log_y=spans_decades(values),
             levels=dict(levels or {}),
         )
         for axis in AXES

@@ -11,12 +11,13 @@ from ..errors import BadInput
 from ..files import read_json, write_whole
 from ..lens import memory_length
 from ..progress import Report, each, silent
+from ..report.subject import validating
 from ..runs import Run, evaluate_network, open_run
+from ..runs.loop.divergence import finite_or_none
 from ..runs.loop.probe import Lens
 from ..tasks import Task
 
 NAME = "measured.json"
-SEQUENCES = 16
 
 
 def measure_all(folders: Sequence[Path], report: Report = silent) -> None:
@@ -56,12 +57,10 @@ def _measured(run: Run, task: Task, lens: Lens) -> dict[str, Any]:
     except BadInput:  # it diverged before its first checkpoint
         return measured
     try:
-        measured["test"] = _finite(evaluate_network(network, task, "test"))
+        measured["test"] = finite_or_none(evaluate_network(network, task, "test"))
     except BadInput:  # there is no test part
         pass
-    batches = task.held_out("valid", SEQUENCES)
-    batch = next((batch for batch in batches if np.any(batch.counted)), None)
-    if batch is not None:
+    if (batch := validating(task)) is not None:
         looked = lens.look(network, batch, None)
         profiles = [np.asarray(x, float) for x in looked["gradient"].values()]
         whole = np.sqrt(sum(x**2 for x in profiles))
@@ -69,7 +68,3 @@ def _measured(run: Run, task: Task, lens: Lens) -> dict[str, Any]:
         if length is not None:
             measured |= {"memory": length, "lags": looked["lags"], "gradient": whole.tolist()}
     return measured
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None

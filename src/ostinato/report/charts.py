@@ -16,6 +16,8 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
+import numpy as np
+
 from .drawing import (
     BLUE_RED,
     BLUES,
@@ -215,6 +217,13 @@ class Heat(Chart):
     z_title: str
     log: bool = False
 
+    @classmethod
+    def of(cls, matrix: np.ndarray, **words: Any) -> "Heat":
+        """A heat map of a matrix whose rows and columns are numbered from 0."""
+        rows, columns = matrix.shape
+        values = [numbers(row) for row in matrix]
+        return cls(x=range(columns), y=range(rows), values=values, **words)
+
     def drawing(self) -> Drawing:
         z, (low, high) = self.values, self.extent()
         scale, ticks = BLUE_RED if low < 0 else WHITE_RED, None
@@ -359,6 +368,16 @@ class Plane(Chart):
             square=True,
             height=440 + 22 * len(self.points),
         )
+
+
+def spans_decades(values: Sequence[float]) -> bool:
+    """Whether a logarithmic axis shows values better: they are positive and span a factor of 20.
+
+    Example:
+        >>> spans_decades([0.1, 3.0]), spans_decades([0.0, 3.0])
+        (True, False)
+    """
+    return bool(values) and min(values) > 0 and max(values) > 20 * min(values)
 
 
 def numbers(values: Iterable[Any]) -> list[float | None]:

@@ -26,6 +26,7 @@ from ..lens.lstm_split import has_split
 from ..lens.paths import strongest_entry
 from ..names import plain_name
 from ..progress import Report, each, silent
+from ..runs.loop.divergence import finite_or_none
 from ..tasks import TextTask
 from ..through_time import unroll
 from .charts import Lines, Plane, Series, numbers
@@ -140,7 +141,7 @@ def lyapunov(subject: Subject) -> Measured:
         "zero they diverge, which is chaos."
     )
     table = Table("Largest Lyapunov exponent", [*values, "sequences", "steps"], [row], caption)
-    told = {name: _finite(value) for name, value in values.items()}
+    told = {name: finite_or_none(value) for name, value in values.items()}
     return Measured(told | {"sequences": len(exponents), "steps": steps}, [table])
 
 
@@ -172,8 +173,8 @@ def echo(subject: Subject) -> Measured:
     )
     results = {
         "forgets": seen.forgets,
-        "exponent": _finite(seen.exponent),
-        "radius": _finite(seen.radius),
+        "exponent": finite_or_none(seen.exponent),
+        "radius": finite_or_none(seen.radius),
         "distance": distance,
     }
     return Measured(results, [table], (Section("Echo state", [chart]),))
@@ -322,7 +323,3 @@ def _kinds(subject: Subject) -> str:
 
 def _norm(state: Any) -> float:
     return math.sqrt(sum(float(np.sum(np.abs(np.asarray(x)) ** 2)) for x in jax.tree.leaves(state)))
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None

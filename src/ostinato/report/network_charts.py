@@ -230,7 +230,8 @@ def slowest(values: np.ndarray) -> int:
 def units_over_time(subject: Subject) -> Chart:
     """The activation of all units over one sequence, for tasks other than text."""
     values = activity(subject.network, subject.batch.inputs, subject.state)[:, 0, :UNITS]
-    return Heat(
+    return Heat.of(
+        values.T,
         name="units",
         title="Activations over one sequence",
         caption=(
@@ -238,9 +239,6 @@ def units_over_time(subject: Subject) -> Chart:
             "row of constant colour is a unit that holds its value; a column that stands out is an "
             "input to which all units respond."
         ),
-        x=list(range(len(values))),
-        y=list(range(values.shape[1])),
-        values=[numbers(row) for row in values.T],
         x_title="step of the sequence",
         y_title="unit",
         z_title="activation h",

@@ -13,6 +13,7 @@ from ..learning.schedules import epochs
 from ..lens.doctor.evidence import Finding
 from ..progress import Report, each, silent
 from ..runs import Config, Run, Saved
+from ..runs.build import steps_of
 from ..runs.folder.events import Divergence, Train, Valid, ending, logged_steps, opens
 from ..tasks import PicturedTask, Task
 from ..wiring import Network
@@ -193,8 +194,6 @@ def key_numbers(course: RunCourse) -> dict[str, str]:
         '4 of 4, done'
     """
     task, start = course.task, course.start
-    from ..runs.build import steps_of
-
     most = steps_of(course.run.config, task)
     entries = [*course.events, *logged_steps(course.events)]
     done = min(most, max((entry["step"] for entry in entries), default=0))

@@ -218,7 +218,7 @@ def _at_every_step(network: Model, task: SeriesTask, place: Place) -> list[Lines
     steps = list(range(first + shown + task.horizon, first + len(x)))
     low, high = task.levels[0], task.levels[-1]
     assert low is not None and high is not None
-    far = "1 step" if task.horizon == 1 else f"{task.horizon:,} steps"
+    far = _horizon(task)
     charts: list[Lines] = []
     for n, column in enumerate(task.targets[:COLUMNS]):
         came, values = x[shown + task.horizon :, column], made[shown:, n]
@@ -264,10 +264,14 @@ def _name(task: SeriesTask, column: int) -> str:
     return f"column {name}" if name.isdecimal() else name
 
 
+def _horizon(task: SeriesTask) -> str:
+    return "1 step" if task.horizon == 1 else f"{task.horizon:,} steps"
+
+
 def _interval(task: SeriesTask, steps: list[int], values: np.ndarray) -> Series:
     """The level next to the median as a line, with a band from the lowest to the highest."""
     levels, middle = task.levels, middle_of(task.levels)
-    far = "1 step" if task.horizon == 1 else f"{task.horizon:,} steps"
+    far = _horizon(task)
     line = Series(f"forecast, {far}", steps, numbers(values[:, middle]))
     if len(levels) == 1:
         return line

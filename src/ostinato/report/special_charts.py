@@ -12,7 +12,7 @@ from ..lens import largest_singular_value
 from ..reservoir.sparse import BlockSparse
 from ..through_time import unroll
 from ..wiring import NeuralTuringMachine
-from .charts import Chart, Heat, Plane, numbers
+from .charts import Chart, Heat, Plane
 from .network_charts import inputs_of_cell, reservoir_matrices
 from .subject import Subject
 
@@ -26,40 +26,39 @@ def heads_and_memory(subject: Subject) -> list[Chart]:
     if machine is None:
         return []
     weightings, memory = over_time(machine, _inputs(subject))
+    at = {"x_title": STEP, "y_title": ROW}
     charts: list[Chart] = [
-        _heat(
-            f"{kind}-head-{n}",
-            f"{kind.capitalize()} head {n}",
-            f"The weighting of {kind} head {n} over the rows of the memory, at every step of one "
-            f"sequence of {subject.measured}. A single coloured row in a column is a head with a "
-            "sharp focus; a diagonal is a head that moves on by a row per step.",
+        Heat.of(
             weightings[:, head].T,
-            "weight",
+            name=f"{kind}-head-{n}",
+            title=f"{kind.capitalize()} head {n}",
+            caption=f"The weighting of {kind} head {n} over the rows of the memory, at every step "
+            f"of one sequence of {subject.measured}. A single coloured row in a column is a head "
+            "with a sharp focus; a diagonal is a head that moves on by a row per step.",
+            z_title="weight",
+            **at,
         )
         for head, (kind, n) in enumerate(_names(machine.heads))
     ]
-    lengths = np.sqrt(np.sum(memory**2, axis=-1))
-    charts.append(
-        _heat(
-            "memory-over-time",
-            "Memory over time",
-            "How much each row of the memory holds after every step of the same sequence: the "
-            "length of its vector. A row changes colour when a head writes to it.",
-            lengths.T,
-            "length of the row",
-        )
+    lengths = Heat.of(
+        np.sqrt(np.sum(memory**2, axis=-1)).T,
+        name="memory-over-time",
+        title="Memory over time",
+        caption="How much each row of the memory holds after every step of the same sequence: the "
+        "length of its vector. A row changes colour when a head writes to it.",
+        z_title="length of the row",
+        **at,
     )
-    charts.append(
-        _heat(
-            "memory-at-the-end",
-            "Memory after the sequence",
-            "The numbers in the memory after the last step of the same sequence.",
-            memory[-1],
-            "value",
-            x_title="column of the memory",
-        )
+    final = Heat.of(
+        memory[-1],
+        name="memory-at-the-end",
+        title="Memory after the sequence",
+        caption="The numbers in the memory after the last step of the same sequence.",
+        x_title="column of the memory",
+        y_title=ROW,
+        z_title="value",
     )
-    return charts
+    return [*charts, lengths, final]
 
 
 def over_time(machine: NeuralTuringMachine, xs: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -103,23 +102,6 @@ def _inputs(subject: Subject) -> Any:
 
 def _names(heads: int) -> Sequence[tuple[str, int]]:
     return [(kind, n) for kind in ("read", "write") for n in range(1, heads + 1)]
-
-
-def _heat(
-    name: str, title: str, caption: str, values: np.ndarray, z_title: str, x_title: str = STEP
-) -> Heat:
-    """A heat map of rows of the memory."""
-    return Heat(
-        name=name,
-        title=title,
-        caption=caption,
-        x=list(range(values.shape[1])),
-        y=list(range(values.shape[0])),
-        values=[numbers(row) for row in values],
-        x_title=x_title,
-        y_title=ROW,
-        z_title=z_title,
-    )
 
 
 def reservoir_spectra(subject: Subject) -> list[Chart]:

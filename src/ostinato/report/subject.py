@@ -83,8 +83,7 @@ def subject(
     task = task or run.task()
     looked = task if data is None else run.task_on(data)
     where = "the validation part" if data is None else str(data)
-    batches = looked.held_out("valid", SEQUENCES)
-    batch = next((batch for batch in batches if np.any(batch.counted)), None)
+    batch = validating(looked)
     symbols = _symbols(looked, "valid")
     if batch is None:
         batch = task.batch(first_counted(task, SEQUENCES), SEQUENCES)
@@ -106,6 +105,12 @@ def subject(
         symbols=symbols,
         where=where,
     )
+
+
+def validating(task: Task) -> Batch | None:
+    """A few sequences of the validation part; `None` if nothing in it counts."""
+    batches = task.held_out("valid", SEQUENCES)
+    return next((batch for batch in batches if np.any(batch.counted)), None)
 
 
 def _symbols(task: Task, part: str) -> np.ndarray | None:

@@ -21,7 +21,7 @@ from ..runs.folder.events import (
     of_form,
     opening,
 )
-from .charts import Chart, Heat, Lines, Series, numbers
+from .charts import Chart, Heat, Lines, Series, numbers, spans_decades
 
 STEP = "training step"
 LAG = "lag (steps)"
@@ -297,9 +297,8 @@ def _validations(course: Course) -> Series:
 def _learning(
     name: str, title: str, caption: str, series: list[Series], y_title: str, levels: dict
 ) -> Lines:
-    """A chart by step, with a logarithmic axis if the values span a factor of 20."""
+    """A chart by step."""
     values = [y for one in series for y in one.y if y is not None] + list(levels.values())
-    wide = bool(values) and min(values) > 0 and max(values) > 20 * min(values)
     return Lines(
         name=name,
         title=title,
@@ -307,7 +306,7 @@ def _learning(
         series=series,
         x_title=STEP,
         y_title=y_title,
-        log_y=wide,
+        log_y=spans_decades(values),
         levels=levels,
     )
 

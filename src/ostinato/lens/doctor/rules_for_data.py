@@ -174,26 +174,25 @@ def worse_than_naive(e: Evidence) -> Finding | None:
 
 def intervals_too_narrow(e: Evidence) -> Finding | None:
     """Intervals that cover less than they should, by more than chance explains."""
-    forecasts = e.forecasts
-    if forecasts is None or not _off(forecasts, -1):
-        return None
-    return Finding(
-        "intervals too narrow",
-        "The network is too sure of itself: its intervals cover too little.",
-        _evidence(forecasts),
-        again(e.settings, conformal=True),
-    )
+    words = "The network is too sure of itself: its intervals cover too little."
+    return _intervals(e, -1, "intervals too narrow", words)
 
 
 def intervals_too_wide(e: Evidence) -> Finding | None:
     """Intervals that cover more than they should, by more than chance explains."""
+    words = "The network is not sure enough: its intervals cover too much."
+    return _intervals(e, 1, "intervals too wide", words)
+
+
+def _intervals(e: Evidence, side: int, name: str, words: str) -> Finding | None:
     forecasts = e.forecasts
-    if forecasts is None or not _off(forecasts, 1):
+    if forecasts is None or not _off(forecasts, side):
         return None
     return Finding(
-        "intervals too wide",
-        "The network is not sure enough: its intervals cover too much.",
-        _evidence(forecasts),
+        name,
+        words,
+        f"{forecasts.covered:.0%} of the validation targets lie in the interval that should cover "
+        f"{forecasts.intended:.0%}, over {forecasts.apart:,} forecasts that do not overlap.",
         again(e.settings, conformal=True),
     )
 
@@ -215,21 +214,8 @@ def tail(count: int, share: float, inside: float, side: int) -> float:
         >>> round(tail(10, 0.8, 5, -1), 4)
         0.0328
     """
-    at = math.floor(inside + 1e-9) if side < 0 else math.ceil(inside - 1e-9)
-    ks = range(at + 1) if side < 0 else range(at, count + 1)
-    logs = (
-        math.lgamma(count + 1)
-        - math.lgamma(k + 1)
-        - math.lgamma(count - k + 1)
-        + k * math.log(share)
-        + (count - k) * math.log1p(-share)
-        for k in ks
-    )
-    return min(1.0, math.fsum(map(math.exp, logs)))
+    from scipy.stats import binom  # slow to import, and only needed here
 
-
-def _evidence(forecasts: Forecasts) -> str:
-    return (
-        f"{forecasts.covered:.0%} of the validation targets lie in the interval that should cover "
-        f"{forecasts.intended:.0%}, over {forecasts.apart:,} forecasts that do not overlap."
-    )
+    if side < 0:
+        return float(binom.cdf(math.floor(inside + 1e-9), count, share))
+    return float(binom.sf(math.ceil(inside - 1e-9) - 1, count, share))

@@ -1,5 +1,5 @@
 // Chosen runs on one chart, and what differs between them.
-import { asCount, asNumber, ask, h, nothing, say } from "./dom.js";
+import { asCount, asNumber, ask, h, nothing, runPage, say } from "./dom.js";
 import { Chart, tableDownload } from "./charts.js";
 import { keys } from "./frame.js";
 
@@ -48,7 +48,7 @@ function showRest() {
 }
 
 function block(heading, file, [head, ...rows], words = "", titles = {}) {
-  const link = (name) => h("a", { href: `/run?name=${encodeURIComponent(name)}`, title: name }, titles[name] ?? name);
+  const link = (name) => h("a", { href: runPage(name), title: name }, titles[name] ?? name);
   return h("section", {}, h("div", { class: "head" }, h("h2", {}, heading), tableDownload(file, () => [head, ...rows])),
     words ? h("p", { class: "hint" }, words) : null,
     h("div", { class: "wide" }, h("table", { class: "stacks" }, h("thead", {}, h("tr", {}, ...head.map((cell) => h("th", { scope: "col" }, titles[cell] ?? cell)))),

@@ -21,26 +21,31 @@ export function nothing(heading, words, ...more) {
     ...(more.length ? more : [h("p", {}, h("a", { href: "/" }, "All runs"))]));
 }
 
-const NS = "http://www.w3.org/2000/svg";
+// The address of a page of a run.
+export const runPage = (name, page = "run") => `/${page}?name=${encodeURIComponent(name)}`;
+
+// An output that a network found probable, with its probability.
+export const guess = ([piece, p]) => h("div", { class: "guess" }, h("code", {}, JSON.stringify(piece)), h("meter", { min: 0, max: 1, value: p.toFixed(4) }), h("span", {}, `${(100 * p).toFixed(1)}%`));
+
+// An element of a drawing.
+export function drawn(tag, attributes, ...children) {
+  const found = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) found.setAttribute(name, value);
+  found.append(...children);
+  return found;
+}
 
 // A line without axes.
 export function sparkline(values, width = 96, height = 24) {
-  const svg = document.createElementNS(NS, "svg");
-  svg.setAttribute("class", "spark");
-  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
-  svg.setAttribute("aria-hidden", "true");
+  const svg = drawn("svg", { class: "spark", viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" });
   if (values.length < 2) return svg;
   const low = Math.min(...values), span = Math.max(...values) - low || 1;
   const points = values.map((y, i) => {
     const x = 2 + (i * (width - 6)) / (values.length - 1);
     return [x.toFixed(1), (height - 3 - ((y - low) / span) * (height - 6)).toFixed(1)];
   });
-  const line = document.createElementNS(NS, "polyline");
-  line.setAttribute("points", points.map((pair) => pair.join(",")).join(" "));
-  const dot = document.createElementNS(NS, "circle");
   const [x, y] = points.at(-1);
-  for (const [name, value] of [["cx", x], ["cy", y], ["r", 2]]) dot.setAttribute(name, value);
-  svg.append(line, dot);
+  svg.append(drawn("polyline", { points: points.map((pair) => pair.join(",")).join(" ") }), drawn("circle", { cx: x, cy: y, r: 2 }));
   return svg;
 }
 

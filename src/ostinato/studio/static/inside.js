@@ -1,5 +1,5 @@
 // A text, coloured by what a network expects or by one of its units.
-import { asNumber, ask, h, nothing, say, send } from "./dom.js";
+import { asNumber, ask, guess, h, nothing, runPage, say, send } from "./dom.js";
 import { Chart, tableDownload } from "./charts.js";
 import { keys } from "./frame.js";
 import { tabs } from "./tabs.js";
@@ -190,7 +190,7 @@ async function choose(at) {
     if (chosen !== at) return;
     moved = one.reach?.moved ?? [];
     mark();
-    const bars = one.expected.map(([piece, p]) => h("div", { class: "guess" }, h("code", {}, JSON.stringify(piece)), h("meter", { min: 0, max: 1, value: p.toFixed(4) }), h("span", {}, `${(100 * p).toFixed(1)}%`)));
+    const bars = one.expected.map(guess);
     const near = alike.map((place) => h("p", { class: "near" }, h("small", {}, `${place.at.toLocaleString("en")}, cosine ${place.cosine.toFixed(3)}`), h("br"),
       h("code", {}, place.before.join("").replaceAll("\n", "↵"), h("b", {}, place.piece.replaceAll("\n", "↵")), place.after.join("").replaceAll("\n", "↵"))));
     detail.replaceChildren(
@@ -212,6 +212,6 @@ keys([
   ["k", "previous unit", () => { number.stepDown(); showUnit(); }],
   ["ArrowRight", "next piece", () => step(1)],
   ["ArrowLeft", "previous piece", () => step(-1)],
-  ["u Backspace", "back to the run", () => location.assign(`/run?name=${encodeURIComponent(name)}`)],
+  ["u Backspace", "back to the run", () => location.assign(runPage(name))],
 ]);
 await load();

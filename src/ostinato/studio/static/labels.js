@@ -1,7 +1,6 @@
 // What people call a run: a name, tags and a note; and where it goes: another folder, archive, trash.
-import { h, say, send, stopAsking } from "./dom.js";
+import { h, runPage, say, send, stopAsking } from "./dom.js";
 
-export const runPage = (name, page = "run") => `/${page}?name=${encodeURIComponent(name)}`;
 export const chips = (tags) => tags.flatMap((tag) => [h("a", { class: "tag", href: `/?filter=${encodeURIComponent(`tag=${tag}`)}` }, `#${tag}`), " "]);
 
 // The labels of a run with a form to change them; `changed` is called with the new ones.

@@ -1,5 +1,5 @@
 // Let a network write, with what else could have come at every step; or look at how it works.
-import { answerOf, ask, h, nothing, post, say } from "./dom.js";
+import { answerOf, ask, guess, h, nothing, post, say } from "./dom.js";
 import { Chart } from "./charts.js";
 import { keys } from "./frame.js";
 import { forecast } from "./forecast.js";
@@ -79,7 +79,7 @@ out.addEventListener("pointerover", (event) => {
   out.querySelector(".chosen")?.classList.remove("chosen");
   event.target.classList.add("chosen");
   others.replaceChildren(h("h3", {}, h("code", {}, JSON.stringify(one.piece)), h("small", {}, ` with ${(100 * one.probability).toFixed(1)}%`)),
-    ...one.alternatives.map(([piece, p]) => h("div", { class: "guess" }, h("code", {}, JSON.stringify(piece)), h("meter", { min: 0, max: 1, value: p.toFixed(4) }), h("span", {}, `${(100 * p).toFixed(1)}%`))));
+    ...one.alternatives.map(guess));
 });
 
 // A text is sampled; of other tasks there are pictures of how the network works on its data.

@@ -1,9 +1,9 @@
 // The list of runs: filter, sort, choose several.
-import { asAge, asCount, asNumber, ask, h, say, send, sparkline } from "./dom.js";
+import { asAge, asCount, asNumber, ask, h, runPage, say, send, sparkline } from "./dom.js";
 import { matches, parse } from "./filter.js";
 import { keys } from "./frame.js";
 import { tableDownload } from "./charts.js";
-import { chips, runPage } from "./labels.js";
+import { chips } from "./labels.js";
 
 const main = document.getElementById("main");
 const COLUMNS = [

@@ -1,9 +1,8 @@
 // What a network wrote or forecast at validations.
-import { asCount, asNumber, h } from "./dom.js";
+import { asCount, asNumber, drawn, h } from "./dom.js";
 
 const BARS = "▁▂▃▄▅▆▇█";
 const LINE = new RegExp(`^(\\S.{0,30}?) {1,9}([${BARS} ]{4,})$`);
-const NS = "http://www.w3.org/2000/svg";
 
 // The lines of a sample that is made of bars, as numbers from 0 to 1; `null` if it is a text.
 export function bars(text) {
@@ -22,26 +21,18 @@ function drawing({ head, lines }) {
     else found.at(-1).push(at(y, i).join(","));
     return found;
   }, [[]]).filter((part) => part.length);
-  const svg = document.createElementNS(NS, "svg");
-  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
-  svg.setAttribute("preserveAspectRatio", "none");
-  svg.setAttribute("role", "img");
-  svg.setAttribute("aria-label", `${head}: ${lines.map(({ name }) => name).join(", ")}`);
-  const add = (tag, points, style) => {
-    const one = document.createElementNS(NS, tag);
-    one.setAttribute("points", points.join(" "));
-    one.setAttribute("class", style);
-    svg.append(one);
-  };
+  const label = `${head}: ${lines.map(({ name }) => name).join(", ")}`;
+  const svg = drawn("svg", { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img", "aria-label": label });
+  const add = (tag, points, style) => svg.append(drawn(tag, { points: points.join(" "), class: style }));
   const levels = lines.filter(({ name }) => name.endsWith("%"));
   if (levels.length > 1) {
     const [low, high] = [levels[0].values, levels.at(-1).values];
     add("polygon", [...high.map((y, i) => at(y ?? 0, i).join(",")), ...low.map((y, i) => at(y ?? 0, i).join(",")).reverse()], "band");
   }
   const middle = levels[Math.floor(levels.length / 2)]?.name;
-  const drawn = lines.filter(({ name }) => !name.endsWith("%") || name === middle);
-  drawn.forEach(({ values }, n) => parts(values).forEach((points) => add("polyline", points, `line-${n}`)));
-  const names = drawn.map(({ name }, n) => h("span", { class: `key line-${n}` }, name === middle && levels.length > 1 ? `${name}, and ${levels[0].name} to ${levels.at(-1).name}` : name));
+  const shown = lines.filter(({ name }) => !name.endsWith("%") || name === middle);
+  shown.forEach(({ values }, n) => parts(values).forEach((points) => add("polyline", points, `line-${n}`)));
+  const names = shown.map(({ name }, n) => h("span", { class: `key line-${n}` }, name === middle && levels.length > 1 ? `${name}, and ${levels[0].name} to ${levels.at(-1).name}` : name));
   return h("div", { class: "drawing" }, h("small", {}, head), svg, h("p", {}, ...names));
 }
 

@@ -1,5 +1,5 @@
 // A form with the settings of the command line: the data first, then what matters for the task.
-import { ask, h, say, send } from "./dom.js";
+import { ask, h, runPage, say, send } from "./dom.js";
 import { browse } from "./browse.js";
 import { columns } from "./columns.js";
 import { keys } from "./frame.js";
@@ -197,7 +197,7 @@ async function start(event) {
     say(`${run} is starting …`);
     for (let i = 0; i < 120; i++) {
       const { job, there } = await ask("job", { name: run });
-      if (there) return location.assign(`/run?name=${encodeURIComponent(run)}`);
+      if (there) return location.assign(runPage(run));
       if (job?.ended) throw new Error(job.words || "it ended at once");
       await new Promise((done) => setTimeout(done, 500));
     }

@@ -185,7 +185,7 @@ def run_one(job: dict, peers: str | None) -> dict:
 
 
 def scored(job: dict, made: list, levels: list) -> dict:
-    from ostinato.tasks.series.hindcasts import Hindcasts, naive_scales
+    from ostinato.tasks.series.forecast_scores import Hindcasts, naive_scales
 
     values = np.array(job["values"])
     places = np.array(job["origins"])[:, None] + np.arange(job["horizon"])

@@ -22,7 +22,7 @@ from ostinato.runs import Saved
 from ostinato.tasks import Series, closed_loop
 from ostinato.tasks.applying import ApplyOptions
 from ostinato.tasks.series.continuing import forecasts_at_each
-from ostinato.tasks.series.hindcasts import hindcasts
+from ostinato.tasks.series.forecast_scores import hindcasts
 from ostinato.wiring import Network, Readout
 
 TIME = np.arange(200)

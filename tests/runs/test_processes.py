@@ -19,7 +19,7 @@ import ostinato
 from ostinato.errors import BadInput
 from ostinato.runs import Config, join_processes
 from ostinato.runs.build import build_network, build_task
-from ostinato.runs.loop import joining, processes
+from ostinato.runs.loop import joining_processes, processes
 from ostinato.runs.loop.loop import Training
 from ostinato.runs.loop.processes import Agreement, Wish
 from ostinato.runs.loop.signals import Stop
@@ -110,7 +110,7 @@ def never_started(monkeypatch):
     """Without variables of a launcher, and whoever asks JAX for the others has failed."""
     for name in [*SLURM, *OPEN_MPI, *KUBERNETES]:
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(joining, "_abort_in_one_line", lambda: None)
+    monkeypatch.setattr(joining_processes, "_abort_in_one_line", lambda: None)
 
     def initialize(*_, **__):
         raise AssertionError("JAX was asked")
@@ -136,17 +136,19 @@ def test_places_that_are_none(never_started):
 
 
 def test_half_of_a_launcher(never_started, monkeypatch):
-    monkeypatch.setattr(joining.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(joining_processes.importlib.util, "find_spec", lambda name: None)
     for variables, words in wrong_environments():
         with monkeypatch.context() as patch:
             for name, value in variables.items():
                 patch.setenv(name, value)
             assert words in refused(join_processes), variables
-    monkeypatch.setattr(joining.importlib.util, "find_spec", lambda name: "there")
+    monkeypatch.setattr(joining_processes.importlib.util, "find_spec", lambda name: "there")
     words = "JOB_COMPLETION_INDEX is not set: make it an Indexed Job"
-    assert words in refused(lambda: joining.check_launcher({"KUBERNETES_SERVICE_HOST": "h"}))
+    assert words in refused(
+        lambda: joining_processes.check_launcher({"KUBERNETES_SERVICE_HOST": "h"})
+    )
     for good in ({}, SLURM, OPEN_MPI, KUBERNETES, {"JAX_COORDINATOR_ADDRESS": "[::1]:80"}):
-        joining.check_launcher(good)
+        joining_processes.check_launcher(good)
 
 
 def test_devices_that_are_not_there():
@@ -156,7 +158,7 @@ def test_devices_that_are_not_there():
 
 
 def test_what_jax_says_is_one_line(monkeypatch):
-    monkeypatch.setattr(joining, "_abort_in_one_line", lambda: None)
+    monkeypatch.setattr(joining_processes, "_abort_in_one_line", lambda: None)
 
     def refuse(words):
         def initialize(*_, **__):
@@ -286,8 +288,8 @@ def test_what_differs_between_machines_is_named(monkeypatch, tmp_path):
 
 def test_a_late_process_ends_the_others(monkeypatch, capsys):
     codes = []
-    monkeypatch.setattr(joining.os, "_exit", codes.append)
-    joining._give_up("10.0.0.1:1234")
+    monkeypatch.setattr(joining_processes.os, "_exit", codes.append)
+    joining_processes._give_up("10.0.0.1:1234")
     said = capsys.readouterr().err
     assert codes == [2] and said.count("\n") == 1
     assert "not all processes came within 50 seconds, or 10.0.0.1:1234 cannot be reached" in said
@@ -296,28 +298,30 @@ def test_a_late_process_ends_the_others(monkeypatch, capsys):
 def test_an_error_of_a_program_ends_its_process(monkeypatch):
     """So that the others notice: JAX would wait for them, and they for this one."""
     codes, shown = [], []
-    monkeypatch.setattr(joining.os, "_exit", codes.append)
-    joining._end_at_once(lambda *error: shown.append(error), ValueError, ValueError("x"), None)
+    monkeypatch.setattr(joining_processes.os, "_exit", codes.append)
+    joining_processes._end_at_once(
+        lambda *error: shown.append(error), ValueError, ValueError("x"), None
+    )
     assert codes == [1] and shown[0][0] is ValueError
 
 
 ABORTS = """
 import os
-from ostinato.runs.loop import joining
-joining._abort_in_one_line()
+from ostinato.runs.loop import joining_processes
+joining_processes._abort_in_one_line()
 os.abort()
 """
 
 
 def test_jax_aborts_in_one_line(tmp_path):
     code, out, err = finished(started(["-c", ABORTS], cwd=tmp_path))
-    assert (code, out, err) == (2, "", f"ostinato: {joining.ABORTED}\n")
+    assert (code, out, err) == (2, "", f"ostinato: {joining_processes.ABORTED}\n")
 
 
 SAYS = """
 import sys, time
 from ostinato.errors import BadInput
-from ostinato.runs.loop.joining import join_processes
+from ostinato.runs.loop.joining_processes import join_processes
 print(time.time(), flush=True)
 try:
     join_processes(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

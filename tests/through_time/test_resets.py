@@ -15,7 +15,7 @@ from compare import same
 from everyday import some
 from ostinato.cells import GRU, LSTM, LSTM1997, Cell, Simple
 from ostinato.errors import BadInput
-from ostinato.learning.norm_preserving import omega
+from ostinato.learning.norm_preserving_term import omega
 from ostinato.through_time import (
     bptt,
     online1997,

@@ -119,7 +119,7 @@ def shared(
     process: int | None,
 ) -> "Devices":
     """The devices that share the work of a verb, after the processes have been joined."""
-    from ..runs.loop.joining import join_processes  # late, because they import JAX
+    from ..runs.loop.joining_processes import join_processes  # late, because they import JAX
     from ..runs.loop.processes import shared_devices
 
     check_together(distributed, coordinator, processes, process)

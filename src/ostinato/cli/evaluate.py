@@ -21,7 +21,7 @@ from ..tasks import Task, TextTask
 from ..tasks.confusion import Confusion, confusion
 from ..tasks.metrics import perplexity
 from ..tasks.series.backtest import backtest as run_backtest
-from ..tasks.series.hindcasts import hindcasts
+from ..tasks.series.forecast_scores import hindcasts
 from ..tasks.series.series import Series
 from .arguments import (
     Coordinator,

@@ -61,7 +61,7 @@ class Shares(NamedTuple):
         return tuple(-(-most * size // self.sizes) for most in self.longest)
 
 
-def columns(
+def padded_columns(
     sequences: Sequence[np.ndarray], steps: int, count: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sequences of symbols as the columns of an array, with zeros after their ends.
@@ -76,7 +76,7 @@ def columns(
         `(steps, count)` and the lengths `(count,)`, both int32.
 
     Example:
-        >>> columns([np.array([5, 6]), np.array([7])], 3)[0].tolist()
+        >>> padded_columns([np.array([5, 6]), np.array([7])], 3)[0].tolist()
         [[5, 7], [6, 0], [0, 0]]
     """
     count = len(sequences) if count is None else count

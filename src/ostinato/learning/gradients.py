@@ -25,7 +25,7 @@ from ..data import Batch
 from ..errors import BadInput
 from ..through_time import online1997, online1997_start, rtrl, rtrl_start, truncated_bptt
 from ..weights import trained
-from .norm_preserving import omega
+from .norm_preserving_term import omega
 from .objective import Objective
 
 

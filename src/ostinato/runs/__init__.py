@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .folder import RunFolder as RunFolder
     from .folder import Saved as Saved
     from .loop.divergence import Diverged as Diverged
-    from .loop.joining import join_processes as join_processes
+    from .loop.joining_processes import join_processes as join_processes
     from .loop.start import train as train
     from .loop.step import compiled_step as compiled_step
     from .many.many import train_many as train_many

@@ -18,7 +18,7 @@ from typing import Protocol
 import numpy as np
 
 from ..data import Batch
-from ..data.padding import columns
+from ..data.padding import padded_columns
 from ..data.tokens import END
 from ..wiring.encoder_decoder import Pair
 from .ctc import CTC, LabelErrorRate, WordAccuracy, check_transcripts
@@ -94,7 +94,7 @@ class Written(PerStep):
             >>> batch.weights[:, 1]
             array([1., 1., 0.], dtype=float32)
         """
-        wanted, sizes = columns(targets, steps, len(lengths))
+        wanted, sizes = padded_columns(targets, steps, len(lengths))
         read = np.concatenate([np.full_like(wanted[:1], END), wanted[:-1]])
         weights = (np.arange(steps)[:, None] < sizes).astype(np.float32)
         weights[:, len(targets) :] = 0

@@ -14,7 +14,7 @@ from ostinato.runs import Config, evaluate, train
 from ostinato.settings import settings_of
 from ostinato.tasks import TASKS, Series
 from ostinato.tasks.applying import ApplyOptions
-from ostinato.tasks.series import yardsticks
+from ostinato.tasks.series import naive_forecasts
 from ostinato.tasks.series.continuing import closed_loop, forecast_after, forecasts_at_each
 from ostinato.tasks.series.from_files import FORECASTING, task_name_for
 from ostinato.wiring import Network, Readout, outputs_of
@@ -586,6 +586,6 @@ def test_yardsticks_know_nothing_of_later_rows():
     two = Series(later, **asked)
     assert one.yardsticks("valid") == two.yardsticks("valid")
     assert one.yardsticks("test") != two.yardsticks("test")
-    made = [yardsticks.naive(x[:, None], 3, 7) for x in (rows, later)]
+    made = [naive_forecasts.naive(x[:, None], 3, 7) for x in (rows, later)]
     np.testing.assert_array_equal(made[0][:170], made[1][:170])
     assert json.dumps(one.artefacts()) == json.dumps(two.artefacts())

@@ -13,7 +13,7 @@ from ostinato.runs import Config, open_run, train
 from ostinato.tasks import Series
 from ostinato.tasks.series.conformal import Conformal, calibrated, interval_levels, rank_of
 from ostinato.tasks.series.continuing import forecasts_at_each
-from ostinato.tasks.series.hindcasts import Hindcasts, hindcasts
+from ostinato.tasks.series.forecast_scores import Hindcasts, hindcasts
 from ostinato.wiring import Network, Readout
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)

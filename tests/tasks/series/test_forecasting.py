@@ -18,8 +18,8 @@ from ostinato.settings import make
 from ostinato.tasks import Series, closed_loop, drawn_paths
 from ostinato.tasks.applying import ApplyOptions
 from ostinato.tasks.series.continuing import forecasts_at_each
+from ostinato.tasks.series.naive_forecasts import filled, naive
 from ostinato.tasks.series.quantiles import MedianError, levels_of, pinball, sorted_quantiles
-from ostinato.tasks.series.yardsticks import filled, naive
 from ostinato.testing import check_task
 from ostinato.wiring import Bidirectional, Network, Readout, outputs_of
 

@@ -15,7 +15,7 @@ from ...lens.doctor import Network as Measured
 from ...lens.doctor.evidence import look_at_batches
 from ...progress import Report, silent
 from ...tasks import Task
-from ...tasks.series.hindcasts import hindcasts
+from ...tasks.series.forecast_scores import hindcasts
 from ...tasks.series.series import Series
 from ..build import build_learner
 from ..folder.events import Divergence, Event, Opening, Valid, logged_steps, of_form, opening

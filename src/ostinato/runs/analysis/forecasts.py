@@ -6,7 +6,7 @@ from typing import Any
 from ...errors import BadInput
 from ...tasks import Task
 from ...tasks.series.backtest import Backtested, backtest
-from ...tasks.series.hindcasts import hindcasts
+from ...tasks.series.forecast_scores import hindcasts
 from ...tasks.series.series import Series
 from ..folder.run import RunFolder, checked_run
 

@@ -33,7 +33,7 @@ from ..config import Config
 from ..folder.checkpoints import Checkpoint, Progress
 from ..folder.provenance import code_of_package, described, described_task, versions
 from .devices import ALL, Devices
-from .joining import STATED, check_count
+from .joining_processes import STATED, check_count
 
 CONSULT = 0.5  # seconds between two agreements, about
 NOTE = 512  # bytes for the progress of a run

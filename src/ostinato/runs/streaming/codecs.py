@@ -23,7 +23,7 @@ from ...tasks.checks import checked_seed
 from ...tasks.interface import Interface
 from ...tasks.series.conformal import Conformal
 from ...tasks.series.forecast import Forecast
-from ...tasks.series.hindcasts import in_units
+from ...tasks.series.forecast_scores import in_units
 from ...tasks.target_codec import TargetCodec
 from .readers import CharacterReader, Reader, RowReader, answer_reader
 

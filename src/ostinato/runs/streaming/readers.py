@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...data import Table, Vocabulary
-from ...data.calendar import calendar_features
+from ...data.calendar_features import calendar_features
 from ...data.scaling import DTYPE, MAX, Scaler, check_complete
 from ...data.times import timeline_of
 from ...data.vocabulary import checked_symbols

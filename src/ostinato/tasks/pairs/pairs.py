@@ -10,7 +10,7 @@ import numpy as np
 
 from ...data import Batch
 from ...data.artefact_checks import kept_whole
-from ...data.padding import Shares, columns
+from ...data.padding import Shares, padded_columns
 from ...data.splits import checked_parts, divided
 from ...data.tokens import END, UNKNOWN, Tokens
 from ...data.vocabulary import checked_texts
@@ -228,7 +228,7 @@ class Pairs(Finite, PassageTask, StartedTask, PicturedTask):
         """Some pairs as a batch; a pair with the number -1 is empty and counts nothing."""
         sources, targets = ([side[n] for n in which if n != NOBODY] for side in pairs)
         steps = self._padding.steps(int(self.sizes_of((sources, targets)).max()))
-        return Written.batch(*columns(sources, steps[0], len(which)), targets, steps[1])
+        return Written.batch(*padded_columns(sources, steps[0], len(which)), targets, steps[1])
 
     def _own(self, index: int, batch: Batch) -> np.ndarray | None:
         """Where the decoder reads its own answers, or `None` for nowhere."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...data import Batch
 from ...data.lines import read_lines
-from ...data.padding import columns, multiple_above
+from ...data.padding import multiple_above, padded_columns
 from ...data.tokens import END, Tokens
 from ...decoding import beam_answers, sampled_answers
 from ...errors import BadInput
@@ -200,7 +200,7 @@ def _looks(network: EncoderDecoder, batch: Batch) -> jax.Array | None:
 def _padded(sources: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Sources as `(S, B)`, B always the same, and their lengths."""
     room = multiple_above(max(map(len, sources)), ROOM)
-    return columns(sources, room, TOGETHER if len(sources) > 1 else 1)
+    return padded_columns(sources, room, TOGETHER if len(sources) > 1 else 1)
 
 
 def _scored(

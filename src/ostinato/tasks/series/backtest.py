@@ -20,9 +20,9 @@ from ...errors import BadInput
 from ...progress import Report, each, silent
 from ..checks import checked_count
 from .continuing import forecasts_at_each
-from .hindcasts import Hindcasts
+from .forecast_scores import Hindcasts
+from .naive_forecasts import filled, naive
 from .statistical import checked_names, statistical
-from .yardsticks import filled, naive
 
 if TYPE_CHECKING:
     from .series import Series

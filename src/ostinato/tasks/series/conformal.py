@@ -28,7 +28,7 @@ import numpy as np
 
 from ...data.artefact_checks import kept_numbers, kept_object
 from ...errors import BadInput
-from .hindcasts import Hindcasts, Levels
+from .forecast_scores import Hindcasts, Levels
 
 
 @dataclasses.dataclass(frozen=True)

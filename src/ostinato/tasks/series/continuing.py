@@ -17,7 +17,7 @@ from ...wiring import outputs_of
 from ..applying import outputs_on
 from ..checks import checked_count
 from .forecast import Forecast
-from .hindcasts import in_units
+from .forecast_scores import in_units
 from .series_data import as_series
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from ..applying import with_notes
 from ..interface import Interface, row_of_numbers
 from .columns import Columns
 from .conformal import Conformal
-from .hindcasts import Levels
+from .forecast_scores import Levels
 from .quantiles import answers_from_json
 
 

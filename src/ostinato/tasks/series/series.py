@@ -22,13 +22,13 @@ from ..file_task import FileTask, Reading
 from ..interface import Interface
 from ..task import Able, Artefacts
 from ..windows import Stream, Streamed, in_windows
-from . import series_data, yardsticks
+from . import naive_forecasts, series_data
 from .columns import Columns, fit_columns
 from .conformal import Conformal, calibrated, check_enough
 from .continuing import forecast_after
 from .forecast import Forecast, series_interface
+from .forecast_scores import Levels, hindcasts, naive_scales
 from .from_files import in_words, names_in, table_of_file
-from .hindcasts import Levels, hindcasts, naive_scales
 from .known_future import with_future
 from .quantiles import answers_from_json, levels_of
 from .series_rows import SeriesRows
@@ -59,7 +59,7 @@ class Series(Streamed, FileTask, AnsweringTask):
     Missing values: see `Arrays`.
 
     `chance` is the variance of the targets, the error of their mean. The baseline `persistence`
-    repeats the last known value, `seasonal naive` the value one season earlier; see `yardsticks`.
+    repeats the last known value, `seasonal naive` the value one season earlier (`naive_forecasts`).
     With `quantiles` the loss is the pinball loss and intervals are forecast; see `quantiles`. With
     `conformal` the intervals of a trained network are calibrated on the validation part.
 
@@ -151,7 +151,7 @@ class Series(Streamed, FileTask, AnsweringTask):
         self.naive_errors = kept.get("naive_errors", {})
         if self.quantiles is not None and not self.naive_errors:
             stream = self.parts["train"]
-            self.naive_errors = yardsticks.errors(self._naive("train"), stream, self.quantiles)
+            self.naive_errors = naive_forecasts.errors(self._naive("train"), stream, self.quantiles)
         self.naive_scales = naive_scales(self.series, train, self.targets, self.season or 1)
         self.calibration: Conformal | None = None
         self._check_conformal(new=not kept)
@@ -191,12 +191,12 @@ class Series(Streamed, FileTask, AnsweringTask):
                 begin, self.targets, self.horizon, self.scaler, self.quantiles
             )
 
-    def _naive(self, part: str) -> yardsticks.Forecasts:
+    def _naive(self, part: str) -> naive_forecasts.Forecasts:
         """The naive forecasts of a part, scaled, with a row for each of its targets."""
         if not self.forecasts:
             return {}
         cuts = [cut[part] for cut in self.rows.cuts]
-        return yardsticks.forecasts(
+        return naive_forecasts.forecasts(
             self.series, cuts, self.targets, self.horizon, self.seasons, self.scaler
         )
 
@@ -267,7 +267,7 @@ class Series(Streamed, FileTask, AnsweringTask):
 
     def yardsticks(self, part: str) -> dict[str, float]:
         stream = self.parts[checked_part(part)]
-        return yardsticks.scores(self._naive(part), stream, self.metric, self.naive_errors)
+        return naive_forecasts.scores(self._naive(part), stream, self.metric, self.naive_errors)
 
     def preview(self, network: Model, key: jax.Array) -> str | None:
         """The first validation window: what came, and what had been forecast for it."""
@@ -314,7 +314,7 @@ class Series(Streamed, FileTask, AnsweringTask):
             if "conformal" in artefacts:
                 sizes = width // len(targets), len(targets)
                 Conformal.from_json(artefacts["conformal"], *sizes, answers.levels or None)
-        yardsticks.check_errors(artefacts.get("naive_errors", {}), answers)
+        naive_forecasts.check_errors(artefacts.get("naive_errors", {}), answers)
         return columns.inputs, answers.outputs
 
     @classmethod

@@ -8,7 +8,7 @@ import numpy as np
 from ...data import Table
 from ...data.arrange import arrange
 from ...data.artefact_checks import kept_object
-from ...data.calendar import calendar_features
+from ...data.calendar_features import calendar_features
 from ...data.frequency import Frequency
 from ...data.order import check_order
 from ...data.table import is_time

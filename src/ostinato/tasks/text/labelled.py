@@ -13,7 +13,7 @@ from ...cells import Model
 from ...data import Batch
 from ...data.artefact_checks import kept_whole
 from ...data.lines import check_columns, labelled, read_utf8
-from ...data.padding import columns, multiple_above
+from ...data.padding import multiple_above, padded_columns
 from ...data.reading import texts_of
 from ...data.text_table import counted, labels_in, read_text_table, texts_in
 from ...data.words import Words
@@ -168,7 +168,7 @@ class LabelCode:
     def batch(self, texts: Sequence[str]) -> Batch:
         """Some texts as a batch without targets."""
         symbols = [self.words.encode(self.split(text)) for text in texts]
-        inputs, lengths = columns(symbols, multiple_above(max(map(len, symbols)), ROUND))
+        inputs, lengths = padded_columns(symbols, multiple_above(max(map(len, symbols)), ROUND))
         return Batch(inputs, None, np.ones(inputs.shape, np.float32), lengths, first=None)
 
     def apply(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...data import Batch, Vocabulary
-from ...data.padding import columns, multiple_above
+from ...data.padding import multiple_above, padded_columns
 from ...data.tokens import END, Tokens
 from ...decoding.text import as_text
 from ...errors import BadInput
@@ -349,4 +349,4 @@ class PairPassage(SeparatePassage):
     def batch(self, start: int, stop: int) -> Batch:
         sources, targets = self.sources[start:stop], self.written[start:stop]
         read, steps = (multiple_above(max(map(len, x)), ROUND) for x in (sources, targets))
-        return Written.batch(*columns(sources, read), targets, steps)
+        return Written.batch(*padded_columns(sources, read), targets, steps)

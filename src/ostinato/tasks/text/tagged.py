@@ -14,7 +14,7 @@ from ...data.artefact_checks import kept_texts
 from ...data.conllu import COLUMNS, Sentence, read_conllu, sentences
 from ...data.examples import Examples
 from ...data.lines import read_utf8
-from ...data.padding import columns, rounded
+from ...data.padding import padded_columns, rounded
 from ...data.splits import PARTS, divided_at_random
 from ...data.tagged_text import TaggedText, as_text, form_of, in_columns, with_slashes
 from ...data.text_table import suffix_of
@@ -92,7 +92,7 @@ class TagCode:
         distinct = {word: n for n, word in enumerate(dict.fromkeys(chain(*sentences)))}
         steps = rounded(max(map(len, sentences)))
         numbers = [np.array([distinct[word] for word in words]) for words in sentences]
-        which, lengths = columns(numbers, steps)
+        which, lengths = padded_columns(numbers, steps)
         inputs = Spellings.of(distinct, self.letters).batch(self.symbols(distinct)[which], which)
         weights = (np.arange(steps)[:, None] < lengths).astype(np.float32)
         return Batch(inputs, np.zeros(weights.shape, np.int32), weights, lengths)

@@ -12,7 +12,7 @@ from everyday import some
 from ostinato import unroll
 from ostinato.cells import GRU, LSTM, Simple
 from ostinato.errors import BadInput
-from ostinato.learning.norm_preserving import omega
+from ostinato.learning.norm_preserving_term import omega
 from ostinato.wiring import Bidirectional, Network, OneHot, Readout, Stack, Zoneout
 
 INPUTS, UNITS, OUTPUTS, STEPS, BATCH = 2, 2, 3, 3, 2

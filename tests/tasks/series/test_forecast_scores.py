@@ -7,7 +7,7 @@ import pytest
 from ostinato.cells import GRU
 from ostinato.runs.analysis.evaluation import measured
 from ostinato.tasks import Series
-from ostinato.tasks.series.hindcasts import Hindcasts, hindcasts, naive_scales
+from ostinato.tasks.series.forecast_scores import Hindcasts, hindcasts, naive_scales
 from ostinato.wiring import Network, Readout
 
 RNG = np.random.default_rng(0)

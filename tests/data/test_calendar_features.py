@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ostinato.data.calendar import calendar_features
+from ostinato.data.calendar_features import calendar_features
 from ostinato.data.frequency import infer_frequency
 
 pandas = pytest.importorskip("pandas")

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -175,9 +174,10 @@ def test_folders_that_cannot_be_made(tmp_path, monkeypatch):
     assert not (tmp_path / "a").exists()
 
 
-def start(*arguments, **options):
+def start(*arguments, variables=None, **options):
     command = [sys.executable, "-m", "ostinato", *map(str, arguments)]
-    environment = {**os.environ, "JAX_ENABLE_X64": "1"}  # as the runs of these tests
+    # As the runs of these tests.
+    environment = {**os.environ, "JAX_ENABLE_X64": "1", **(variables or {})}
     return subprocess.Popen(command, stderr=subprocess.PIPE, env=environment, **options)
 
 
@@ -210,9 +210,14 @@ def test_text_that_standard_output_cannot_encode(monkeypatch):
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
-def test_a_signal_while_jax_is_imported(run, options):
-    with start("verify", *options, stdout=subprocess.PIPE) as found:
-        time.sleep(0.7)
+def test_a_signal_while_jax_is_imported(tmp_path, options):
+    """Here a package takes the place of JAX that says so, and then waits."""
+    (tmp_path / "jax.py").write_text("import os, time\nos.write(2, b'here')\ntime.sleep(60)\n")
+    paths = f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+    with start(
+        "verify", *options, stdout=subprocess.PIPE, variables={"PYTHONPATH": paths}
+    ) as found:
+        assert found.stderr.read(4) == b"here"
         found.send_signal(signal.SIGINT)
         out, err = found.stdout.read(), found.stderr.read()
     assert found.returncode == -signal.SIGINT and err == b""

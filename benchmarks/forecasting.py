@@ -206,12 +206,12 @@ def jobs_of(name: str, updates: int) -> dict:
 
     values, (horizon, season, _) = values_of(name), SERIES[name]
     task = Series(values, horizon=horizon, split="60/20/20")
-    train, valid = task.span("valid")[0], task.span("test")[0] - task.span("valid")[0]
+    train = task.rows.span("valid")[0]
     return {
         "series": name,
         "values": values.tolist(),
         "train": train,
-        "valid": valid,
+        "valid": task.rows.span("test")[0] - train,
         "horizon": horizon,
         "season": season,
         "origins": origins_of(task, ORIGINS)[0].tolist(),

@@ -174,7 +174,7 @@ def run_one(job: dict, peers: str | None) -> dict:
     ended = subprocess.run(
         [str(x) for x in command],
         input=json.dumps(job | {"started": time.time()}),
-        env=os.environ | threads,
+        env={k: x for k, x in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | threads,
         capture_output=True,
         text=True,
         check=False,

@@ -174,7 +174,7 @@ def run_one(job: dict, peers: str | None) -> dict:
     ended = subprocess.run(
         [str(x) for x in command],
         input=json.dumps(job | {"started": time.time()}),
-        env=os.environ | threads,
+        env={k: x for k, x in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | threads,
         capture_output=True,
         text=True,
         check=False,
@@ -206,12 +206,12 @@ def jobs_of(name: str, updates: int) -> dict:
 
     values, (horizon, season, _) = values_of(name), SERIES[name]
     task = Series(values, horizon=horizon, split="60/20/20")
-    train, valid = task.span("valid")[0], task.span("test")[0] - task.span("valid")[0]
+    train = task.rows.span("valid")[0]
     return {
         "series": name,
         "values": values.tolist(),
         "train": train,
-        "valid": valid,
+        "valid": task.rows.span("test")[0] - train,
         "horizon": horizon,
         "season": season,
         "origins": origins_of(task, ORIGINS)[0].tolist(),

@@ -204,6 +204,13 @@ class Task(Batches):
         """
         return {}
 
+    def recall(self, artefacts: Mapping[str, Any]) -> None:
+        """Use again what `after_training` made.
+
+        Args:
+            artefacts: all of a run of the task.
+        """
+
     def scores(self, network: Model, part: str) -> dict[str, Any]:
         """What takes more than one run over the batches, such as BLEU of what a network writes."""
         return {}

@@ -301,6 +301,8 @@ ONE = shops((60,)).drop(columns="store")
             {"static": ["price", "region"], "known": ["sale"]},
             r"the table, row 1, column 'price' is .* after .* leave it out",
         ),
+        ({}, {"words": ["sold"]}, "column 'sold' is a target; it cannot be of words"),
+        ({}, {"words": " ,"}, "names of columns must read like a,b; got ' ,'"),
         ({}, {"words": ["sale", "sale"]}, "the column 'sale' is named twice"),
         ({}, {"known": [3]}, "known must be names of columns, got"),
         ({}, {"known": ["a,b"]}, "the column 'a,b' has a comma; rename it"),

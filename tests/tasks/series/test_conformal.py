@@ -9,7 +9,7 @@ import pytest
 
 from ostinato.cells import GRU
 from ostinato.errors import BadInput
-from ostinato.runs import Config, open_run, train
+from ostinato.runs import Config, evaluate, open_run, train
 from ostinato.tasks import Series
 from ostinato.tasks.series.conformal import Conformal, calibrated, interval_levels, rank_of
 from ostinato.tasks.series.continuing import forecasts_at_each
@@ -102,6 +102,16 @@ def test_a_run_keeps_its_calibration_and_uses_it(tmp_path, quantiles):
     again = train(config.replace(steps=6), run.path, resume=True)
     raw = hindcasts(again.network(), task, "valid", calibrated=False)
     assert again.artefacts["conformal"] == calibrated(raw, 0.8).as_json()
+
+
+def test_a_run_of_a_series_in_memory_uses_its_calibration(tmp_path):
+    def waves():
+        return Series(WAVE, horizon=2, conformal=True, split="50/25/25", length=10)
+
+    run = train(Config(cell="gru", units=4, batch=4, steps=3), tmp_path / "run", task=waves())
+    found, again = run.evaluate("test"), evaluate(run, "test", task=waves())
+    assert "coverage of the calibrated 0.8 interval" in found and found == again
+    assert "width of the calibrated 0.8 interval" in run.backtest(3)["overall"]
 
 
 def test_calibration_sees_the_validation_part_alone():

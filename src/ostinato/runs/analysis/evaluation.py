@@ -71,7 +71,7 @@ def evaluate(
     shared = processes.shared_devices(devices)
     with run.precision():
         with processes.all_or_none() as facts:
-            task = run.task() if task is None else task
+            task = run.task(task)
             network = run.network() if network is None else network
             facts |= processes.facts(part, task, network, trained=True)
         return all_metrics(run, network, task, part, devices=shared)

@@ -74,7 +74,7 @@ def gather(
     checked_run(run)
     report(0, None, "reading the log and the data")
     with all_or_none() as known:
-        task = run.task() if task is None else task
+        task = run.task(task)
         saved = finite_checkpoint(run, "last", like) if run.steps() else None
         if saved is not None:
             known |= facts("lens", task, saved.network, trained=True)

@@ -13,7 +13,7 @@ from ..folder.run import RunFolder, checked_run
 
 def forecasting_task(run: RunFolder, task: Task | None = None) -> Series:
     """The task of a run as one that forecasts; raises for any other."""
-    series = (run.task() if task is None else task).ability(Series)
+    series = run.task(task).ability(Series)
     if series is None:
         raise BadInput(f"{run.path} forecasts no series; it was trained on {run.sizes.name}")
     return series

@@ -147,8 +147,15 @@ class RunFolder:
             )
         return dataclasses.replace(self, config=config)
 
-    def task(self) -> Task:
-        """The task with the run's own data, which must be unchanged."""
+    def task(self, given: Task | None = None) -> Task:
+        """The task with the run's own data, which must be unchanged.
+
+        Args:
+            given: the task itself, where the folder does not have it.
+        """
+        if given is not None:
+            given.recall(self.artefacts)
+            return given
         if "task" in self.manifest["given"]:
             raise BadInput(
                 f"{self.path} was started from Python with its own task, which is not in the "
@@ -159,6 +166,7 @@ class RunFolder:
                 task = build_task(self.config, self.artefacts)
             else:
                 task = kept_task(self.path, self.config.task.kind)
+                task.recall(self.artefacts)
             self._check_task(task)
         return task
 

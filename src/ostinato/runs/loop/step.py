@@ -57,16 +57,18 @@ class Steps(Protocol):
 
 
 class Alone:
-    """The steps of a run that computes by itself; `now` is a `Checkpoint`.
+    """The steps of a run that computes by itself; `now` is a `Checkpoint` of arrays alone.
 
     Attributes:
         step: a compiled step, as `compiled_step` returns it.
         devices: those of the run.
+        static: the network without its arrays.
         fresh: the carried state where sequences begin, as it was given and on the devices.
     """
 
     def __init__(self, step: Callable, devices: Devices):
         self.step, self.devices = step, devices
+        self.static: Any = None
         self.fresh: tuple[Any, Any] = (None, None)
 
     def place(self, batch: Batch, step: int) -> tuple[Batch, Any]:
@@ -78,19 +80,17 @@ class Alone:
         if fresh is not self.fresh[0]:
             self.fresh = fresh, self.devices.place_state(fresh)
         state = self.fresh[1] if batch.first else now.state
-        arrays, static = eqx.partition(now.network, eqx.is_array)
-        arrays, learner_state, state, report = self.step(
-            arrays, now.learner, state, batch.arrays, step
-        )
-        return Checkpoint(eqx.combine(arrays, static), learner_state, state), report
+        *after, report = self.step(now.network, now.learner, state, batch.arrays, step)
+        return Checkpoint(*after), report
 
     def begin(self, checkpoint: Checkpoint) -> Checkpoint:
         place = self.devices.place_all
         state = self.devices.place_state(checkpoint.state)
-        return Checkpoint(place(checkpoint.network), place(checkpoint.learner), state)
+        arrays, self.static = eqx.partition(place(checkpoint.network), eqx.is_array)
+        return Checkpoint(arrays, place(checkpoint.learner), state)
 
     def checkpoint(self, now: Checkpoint) -> Checkpoint:
-        network = self.devices.whole_here(now.network)
+        network = eqx.combine(self.devices.whole_here(now.network), self.static)
         learner_state = self.devices.whole_here(now.learner, aside=True)
         return Checkpoint(network, learner_state, self.devices.gather(now.state))
 
@@ -100,7 +100,8 @@ class Alone:
     def measured(
         self, now: Checkpoint, batches: Iterable[Batch], metrics: tuple[Metric, ...]
     ) -> list[float | None]:
-        return measured(now.network, batches, metrics, self.devices)
+        network = eqx.combine(now.network, self.static)
+        return measured(network, batches, metrics, self.devices)
 
 
 def compiled_step(network: Model, learner: Learner, seed: int, devices: Devices = ONE) -> Callable:

@@ -138,6 +138,8 @@ def sequences_of_file(given: Reading) -> tuple[Any, Any, list[str] | None]:
 def names_in(words: str | None) -> list[str]:
     """The names of columns in `a,b,c`."""
     names = [] if words is None else [name.strip() for name in words.split(",") if name.strip()]
+    if words is not None and not names:
+        raise BadInput(f"names of columns must read like a,b; got {words!r}")
     if twice := first_twice(names):
         raise BadInput(f"the column {twice!r} is named twice in {words}")
     return names

@@ -155,11 +155,8 @@ class Series(Streamed, FileTask, AnsweringTask):
         self.naive_scales = naive_scales(self.series, train, self.targets, self.season or 1)
         self.calibration: Conformal | None = None
         self._check_conformal(new=not kept)
-        if "conformal" in kept:
-            sizes = self.horizon, len(self.targets)
-            self.calibration = Conformal.from_json(kept["conformal"], *sizes, self.quantiles)
-        elif kept and chosen.conformal:
-            self.notes += ("intervals are not calibrated yet, because training has not ended",)
+        if kept:
+            self.recall(kept)
 
     def _check_conformal(self, new: bool) -> None:
         """Refuse a calibration that has no sense or, of a new run, too few targets for it."""
@@ -252,6 +249,13 @@ class Series(Streamed, FileTask, AnsweringTask):
         made = hindcasts(best(), self, "valid", calibrated=False)
         self.calibration = calibrated(made, self.settings.coverage)
         return {"conformal": self.calibration.as_json()}
+
+    def recall(self, artefacts: Mapping[str, Any]) -> None:
+        if "conformal" in artefacts:
+            sizes, kept = (self.horizon, len(self.targets)), artefacts["conformal"]
+            self.calibration = Conformal.from_json(kept, *sizes, self.quantiles)
+        elif self.settings.conformal:
+            self.notes += ("intervals are not calibrated yet, because training has not ended",)
 
     def future_of(self, number: int, steps: int) -> np.ndarray:
         """The rows after a series, with what is known ahead; refused if they are too few."""

@@ -38,6 +38,9 @@ class Roles(NamedTuple):
 
     def checked(self) -> "Roles":
         """The roles, with all targets by name if any column has another role; refused if two."""
+        for name in self.words:
+            if self.targets is not None and name in self.targets:
+                raise BadInput(f"column {shown(name)} is a target; it cannot be of words")
         other = [*self.known, *self.static]
         if not other:
             return self

@@ -38,6 +38,8 @@ from .series_targets import fit_forecasts, joined, pairs
 from .series_times import calendar_of, check_time
 from .sparklines import sparklines
 
+UNCALIBRATED = "intervals are not calibrated yet, because training has not ended"
+
 
 class Series(Streamed, FileTask, AnsweringTask):
     """Forecast columns of a table by time; or learn what goes with each of its steps.
@@ -254,8 +256,8 @@ class Series(Streamed, FileTask, AnsweringTask):
         if "conformal" in artefacts:
             sizes, kept = (self.horizon, len(self.targets)), artefacts["conformal"]
             self.calibration = Conformal.from_json(kept, *sizes, self.quantiles)
-        elif self.settings.conformal:
-            self.notes += ("intervals are not calibrated yet, because training has not ended",)
+        elif self.settings.conformal and UNCALIBRATED not in self.notes:
+            self.notes += (UNCALIBRATED,)
 
     def future_of(self, number: int, steps: int) -> np.ndarray:
         """The rows after a series, with what is known ahead; refused if they are too few."""

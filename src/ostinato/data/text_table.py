@@ -122,7 +122,8 @@ def _of_cells(path: str, text: str, names: Sequence[str]) -> tuple[int, Rows]:
         if header.count(name) > 1:
             raise BadInput(f"{path}, line 1: two columns are called {shown(name)}")
     places = [header.index(name) for name in names]
-    blank, rows = 0, []
+    blank = 0
+    rows: Rows = []
     for line, cells in _lines(path, text, mark):
         if not any(map(str.strip, cells)):
             blank += 1

@@ -56,7 +56,7 @@ def test_a_narrow_terminal(monkeypatch):
 
 
 SOURCES = {
-    "tasks.series.series": [TASKS["series"].Settings],
+    "tasks.series.series_settings": [TASKS["series"].Settings],
     "tasks.text.classification": [TASKS["classify"].Settings],
     "learning.first_order": [LEARNERS["adam"].Settings],
     "runs.config.sections": [*SHARED.values()],

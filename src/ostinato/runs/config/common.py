@@ -4,7 +4,7 @@ SECTIONS = "runs.config.sections"
 # By panel of the help, the modules whose sources declare them.
 COMMON: dict[str, dict[str, tuple[str, ...]]] = {
     "Data and task": {
-        "tasks.series.series": ("target", "horizon", "length", "split"),
+        "tasks.series.series_settings": ("target", "horizon", "length", "split"),
         "tasks.text.classification": ("text", "label"),
     },
     "Network": {

@@ -26,7 +26,7 @@ PAGES = {
 }
 # Long pages, each of whose sections is a page of its own, and the mark of these sections.
 DIVIDED = {"results.md": "## ", "claims.md": "### "}
-EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
 _LINK = re.compile(r"\]\(([^)\s#:]+)(#[^)\s]*)?\)")
 
 
@@ -34,14 +34,13 @@ def on_config(config: Any) -> Any:
     """The tree at the side has every example, by the first sentence of its docstring."""
     for part in config.nav:
         if "Examples" in part:
-            part["Examples"] += [f"examples/{path.stem}.md" for path in EXAMPLES]
+            part["Examples"] += map(_page_of, EXAMPLES)
     return config
 
 
 def on_files(files: Any, config: Any) -> Any:
     for path in EXAMPLES:
-        page = _example(path)
-        files.append(File.generated(config, f"examples/{path.stem}.md", content=page))
+        files.append(File.generated(config, _page_of(path), content=_example(path)))
     for uri, path in PAGES.items():
         text = (ROOT / path).read_text(encoding="utf-8")
         if uri in DIVIDED:
@@ -54,6 +53,10 @@ def on_files(files: Any, config: Any) -> Any:
     return files
 
 
+def _page_of(path: Path) -> str:
+    return path.relative_to(ROOT).with_suffix(".md").as_posix()
+
+
 def _example(path: Path) -> str:
     """A page about an example: its docstring in words, and its code."""
     source = path.read_text(encoding="utf-8")
@@ -61,7 +64,9 @@ def _example(path: Path) -> str:
     title, _, words = (ast.get_docstring(tree) or path.stem).partition("\n")
     code = "\n".join(source.splitlines()[tree.body[0].end_lineno :]).strip()
     words = re.sub(r"(?m)^(python|ostinato) ", r"    \1 ", words)
-    return f"# {title.rstrip('.')}\n{words}\n\n`examples/{path.name}`:\n\n```python\n{code}\n```\n"
+    return (
+        f"# {title.rstrip('.')}\n{words}\n\n`{path.relative_to(ROOT)}`:\n\n```python\n{code}\n```\n"
+    )
 
 
 def _divided(uri: str, text: str, mark: str) -> tuple[str, dict[str, str]]:
@@ -92,7 +97,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         target = posixpath.normpath(posixpath.join(here, link[1]))
         if target in there:
             target = there[target]
-        elif re.fullmatch(r"examples/\w+\.py", target):
+        elif re.fullmatch(r"examples/[\w/]+\.py", target):
             target = target.removesuffix(".py") + ".md"
         elif target.startswith("docs/"):
             target = target.removeprefix("docs/")

@@ -50,6 +50,14 @@ def test_the_step_at_which_it_was_stopped_is_told_too(capsys, tmp_path):
     ]
 
 
+def test_a_step_too_quick_for_the_clock_has_no_speed(capsys, tmp_path):
+    steps = [train(5), train(20, took=0.0)]
+    lines = shown([START, *steps, {**END, "step": 20}], capsys, tmp_path)
+    told = [line for line in lines if " of 20 " in line]
+    assert "  1,000 symbols/s  gradient 0.5" in told[0]
+    assert "symbols/s" not in told[1] and "  gradient 0.5" in told[1]
+
+
 def test_a_validation_shows_all_metrics(capsys, tmp_path):
     metrics = {"bits per character": 2.0, "perplexity": 4.0, "F1": None}
     valid = {"kind": "valid", "step": 5, "value": 2.0, "metrics": metrics}

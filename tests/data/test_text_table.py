@@ -85,6 +85,8 @@ def test_what_is_left_out_is_said(tmp_path):
     assert notes == ["spaces around 2 labels were left out"]
     assert labels_in([[1, 2], []], ["line 1"] * 2, "a")[0] == [["1", "2"], []]
     assert labels_in([True, False], ["line 1"] * 2, "a")[0] == ["true", "false"]
+    mixed = ["science fiction", ["drama"], None]
+    assert labels_in(mixed, ["line 1"] * 3, "a")[0] == [["science fiction"], ["drama"], []]
 
 
 WRONG = {
@@ -105,6 +107,7 @@ WRONG = {
         "t,l\n ,x\n": "line 2: the text is empty",
         b"t,l\nna\xefve,x\n": "line 2: not UTF-8, byte 0xef",
         "t,l\na,x\n".encode("utf-16"): "line 1: a zero byte; give a text in UTF-8",
+        "t,l\na,x\n t,l\n": "line 3: the names of the columns again; leave it out",
         b"t,l\na\0,x\n": "line 2: a zero byte",
         b"\x1f\x8bnot gzip": "cannot read",
         "t,l\n" + "a" * 200_000 + ",x\n": "line 2: a cell is too long",
@@ -122,6 +125,7 @@ WRONG = {
         '{"t": "\\ud800", "l": "x"}\n': "line 1: U\\+D800 is half of a character",
         '{"t": "a", "l": 1}\n{"t": "b", "l": "1"}\n': "a label is a number in .*line 1, and a",
         "[" * 100_000: "not JSON",
+        '{"t": "a", "l": "x", "t": "b"}\n': "line 1: the name 't' is there twice in one object",
     },
     "a.json": {'{"t": "a",\n"l": "x"}': "line 1: not JSON", "[1]": "row 1: a row is an object"},
     "a.parquet": {"no parquet": "cannot be read as Parquet"},

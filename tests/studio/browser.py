@@ -120,13 +120,22 @@ class Browser:
         """Until an expression is true."""
         end = time.monotonic() + seconds
         found = f"(() => {{ try {{ return !!({condition}); }} catch {{ return false; }} }})()"
-        while not self.run(found):
+        while not self._holds(found):
             if time.monotonic() > end:
                 words = self.run("document.body.innerText")[-1500:]
                 raise AssertionError(
                     f"not within {seconds} s: {condition}\n{words}\n{self.console}"
                 )
             time.sleep(0.1)
+
+    def _holds(self, condition):
+        """Whether it is true; it is not while the page makes way for another one."""
+        try:
+            return self.run(condition)
+        except AssertionError as error:
+            if "navigated" not in str(error):
+                raise
+            return False
 
     def text(self, selector="body"):
         return self.run(f"document.querySelector({json.dumps(selector)}).innerText")

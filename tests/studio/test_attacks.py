@@ -274,7 +274,7 @@ def test_names_settings_and_samples_stay_text(studio):
 
 def test_new_runs_stay_in_the_folder(studio):
     folder = Folder(studio.folder)
-    for name in ("", " ", "../x", "/tmp/x", "good", "a/../../x", "link/x", "x\0"):
+    for name in ("", " ", "../x", "/tmp/x", "good", "a/../../x", "link/x", "x\0", "x\ny"):
         with pytest.raises(BadInput):
             folder.new(name)
     assert folder.new("a/new") == studio.folder.resolve() / "a" / "new"

@@ -48,6 +48,8 @@ def test_other_files_are_shown_as_what_they_are(tmp_path):
     assert kinds(found) == {"text": "words", "stars": "numbers"}
     assert found["task"] == "classify" and found["rows"][1] == ["bad", "1"]
     assert shown(tmp_path, "reviews.csv", "text,label\nfine,pos\nbad,neg\n")["task"] == "classify"
+    numbered = "id,text,label\n1,it is very fine,pos\n2,it is so bad,neg\n"
+    assert shown(tmp_path, "numbered.csv", numbered)["task"] == "classify"
     array = io.BytesIO()
     np.save(array, np.arange(10.0).reshape(5, 2))
     found = shown(tmp_path, "waves.npy", array.getvalue())
@@ -116,6 +118,9 @@ def test_a_wrong_file_is_a_sentence_or_its_text(tmp_path, name):
         assert "\n" not in str(error) and len(str(error)) < 300
     else:
         assert not found["columns"] and found["task"] in ("text", "series", "arrays", "classify")
+        assert "allow_pickle" not in found["words"]
+        if name == "quote.csv":
+            assert found["text"] == 'a,b\n"1,2' and "has a header and no rows" not in found["words"]
 
 
 def test_no_array_runs_code(tmp_path):

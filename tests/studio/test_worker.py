@@ -57,6 +57,20 @@ def test_bad_labels_are_one_clear_line(asked, words):
         find(**asked)
 
 
+@pytest.mark.parametrize(
+    "asked, words",
+    [
+        ({"temperature": "hot"}, "temperature must be a number, got 'hot'"),
+        ({"seed": "x"}, "seed must be a whole number, got 'x'"),
+        ({"length": [1]}, "length must be a whole number"),
+        ({"beam": 1e999}, "beam must be a whole number"),
+    ],
+)
+def test_wrong_numbers_are_one_clear_line(asked, words):
+    with pytest.raises(BadInput, match=words):
+        list(worker.play({"path": str(run_folder() / RUN), **asked}))
+
+
 def test_labels_of_a_file_below_the_folder_only(tmp_path):
     folder = tmp_path / "runs"
     folder.mkdir()

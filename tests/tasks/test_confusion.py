@@ -49,6 +49,10 @@ def test_the_report_draws_the_classes_with_most_errors(monkeypatch):
     (chart,) = network_charts.confusions(SimpleNamespace(whole=None, task=None))
     assert len(chart.rows) == network_charts.CLASSES and chart.rows[-1] == "class49"
     assert "class8 for class7 (6), class49 for class0 (2)" in chart.caption
+    assert "Of 158 answers 8 are wrong; most often it says class8" in chart.caption
+    counts[0, 49] = counts[7, 8] = 0
+    (flawless,) = network_charts.confusions(SimpleNamespace(whole=None, task=None))
+    assert flawless.caption.endswith("Of 150 answers 0 are wrong.")
     assert np.isclose(chart.values[7][8], 6 / 9) and chart.drawing().x.title == "said"
 
 

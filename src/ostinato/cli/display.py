@@ -170,11 +170,12 @@ def shown_loss(loss: float | None, metric: str, factor: float | None) -> str:
 
 def _numbers(event: dict, start: dict) -> str:
     words = shown_loss(event["loss"], start["metric"], start["loss_factor"])
-    symbols = f"{event['symbols'] / max(event['took'], 1e-9):,.0f} symbols/s"
+    if event["took"] > 0:  # else a step was faster than the clock of the log tells
+        words += f"  {event['symbols'] / event['took']:,.0f} symbols/s"
     if "ratio" in event:
-        return f"{words}  {symbols}  gradient {event['norm']:.3g}  {_curvature(event)}"
+        return f"{words}  gradient {event['norm']:.3g}  {_curvature(event)}"
     clipped = f"clipped {event['clipped']:.0%}"
-    return f"{words}  {symbols}  gradient {event['norm']:.3g} ({clipped})  rate {event['rate']:.2g}"
+    return f"{words}  gradient {event['norm']:.3g} ({clipped})  rate {event['rate']:.2g}"
 
 
 def _curvature(event: dict) -> str:

@@ -121,12 +121,14 @@ def _show_text(console: Console, answers: dict[str, Any]) -> None:
     largest = max(map(abs, values)) or 1.0
     if unit is not None:
         title = f"{unit['name']}: red is positive, blue is negative (at most {largest:.3g})"
-    elif told or not pieces[-1]["expected"]:
+    elif told:
         about = f" at {answers['about']}" if answers["about"] else ""
         title = f"surprise{about}: the darker, the less expected (bits {largest:.3g})"
     else:
-        title = f"expected at the last piece: {_listed(pieces[-1]['expected'])}"
-    console.print(Text(title, style="bold"))
+        expected = pieces[-1]["expected"]
+        title = f"expected at the last piece: {_listed(expected)}" if expected else ""
+    if title:
+        console.print(Text(title, style="bold"))
     words = Text()
     for piece, value in zip(pieces, values, strict=True):
         words.append(_visible(piece["piece"]), _colour(value / largest))

@@ -37,7 +37,7 @@ def read_utf8(path: str | Path, what: str, encoding: str | None = None) -> str:
     if encoding not in (None, "utf-8"):
         text = "".join(decoded(io.BytesIO(raw), path, encoding, advise=False))
         return text.removeprefix("\ufeff")
-    tip = "" if encoding is None else "; give its --encoding, for example latin-1"
+    tip = "" if encoding is None else "; give its --encoding, for example latin-1 or utf-16"
     return "".join(_decoded(io.BytesIO(raw), str(path), tip))
 
 
@@ -156,7 +156,7 @@ def _decoded(lines: Iterable[bytes], where: str, tip: str = "") -> Iterator[str]
         if number == 1:
             raw = raw.removeprefix(codecs.BOM_UTF8)
         if b"\0" in raw:
-            raise BadInput(f"{where}, line {number}: a zero byte; give a text in UTF-8")
+            raise BadInput(f"{where}, line {number}: a zero byte{tip or '; give a text in UTF-8'}")
         try:
             yield raw.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -186,18 +186,23 @@ def labelled(lines: Iterable[str], where: str, empty: bool = False) -> tuple[lis
     return texts, labels
 
 
+def check_variety(texts: list[str], labels: list[str], where: str, right: str) -> None:
+    """Refuse more different labels than there are different texts; `right` says what would be."""
+    different = len(set(labels)), len(set(texts))
+    if different[0] > different[1]:
+        raise BadInput(
+            f"{where}: there are {different[0]} different labels and {different[1]} different "
+            f"texts; {right}"
+        )
+
+
 def check_columns(texts: list[str], labels: list[str], where: str) -> None:
     """Refuse columns the other way round, and a first line that names them.
 
     Such a line has the usual names, or a label that no other line has and a single word as its
     text, while every other label is there more than once.
     """
-    different = len(set(labels)), len(set(texts))
-    if different[0] > different[1]:
-        raise BadInput(
-            f"{where}: there are {different[0]} different labels and {different[1]} different "
-            "texts; a line is label<TAB>text, not the other way round"
-        )
+    check_variety(texts, labels, where, "a line is label<TAB>text, not the other way round")
     if labels[0] in labels[1:]:
         return
     word = texts[0].strip()

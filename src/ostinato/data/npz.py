@@ -90,7 +90,7 @@ def read_named(
     except BadInput:
         raise
     except Exception as error:  # a damaged file makes NumPy raise almost anything
-        raise BadInput(f"{path} is not a file of NumPy arrays: {_words(error)}") from None
+        raise BadInput(f"{path} is not a file of NumPy arrays: {problem(error)}") from None
 
 
 def read_npy(path: str | Path) -> np.ndarray:
@@ -106,7 +106,7 @@ def read_npy(path: str | Path) -> np.ndarray:
     try:
         array = np.load(path, allow_pickle=False)
     except Exception as error:  # a damaged file makes NumPy raise almost anything
-        raise BadInput(f"{path} is not a NumPy array: {_words(error)}") from None
+        raise BadInput(f"{path} is not a NumPy array: {problem(error)}") from None
     if not isinstance(array, np.ndarray):
         raise BadInput(f"{path} holds several arrays; an .npy file holds one")
     if array.dtype.kind not in NUMBERS:
@@ -146,7 +146,8 @@ def _array(path: str | Path, archive: Any, name: str, advice: str) -> np.ndarray
     return array
 
 
-def _words(error: Exception) -> str:
+def problem(error: Exception) -> str:
+    """Why NumPy could not read a file, in a line."""
     words = str(error).strip().splitlines()
     if "pickle" in str(error).lower():
         return "it is not in NumPy's format"

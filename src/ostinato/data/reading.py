@@ -95,9 +95,12 @@ def notes_on(path: str | Path, vocabulary: Vocabulary) -> tuple[str, ...]:
     notes = []
     if os.path.isdir(folder := Path(path)):
         texts, others = texts_of(folder)
-        notes.append(f"{len(texts):,} files of {folder} are read one after the other, by name")
+        one = f"the one text of {folder} is read"
+        many = f"{len(texts):,} files of {folder} are read one after the other, by name"
+        notes.append(one if len(texts) == 1 else many)
         if others:
-            notes.append(f"{others:,} other files there are left out")
+            files = "1 other file there is" if others == 1 else f"{others:,} other files there are"
+            notes.append(f"{files} left out")
     if vocabulary.level == "characters":
         points = {*vocabulary.points}
         notes += [

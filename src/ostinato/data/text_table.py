@@ -122,7 +122,8 @@ def _of_cells(path: str, text: str, names: Sequence[str]) -> tuple[int, Rows]:
         if header.count(name) > 1:
             raise BadInput(f"{path}, line 1: two columns are called {shown(name)}")
     places = [header.index(name) for name in names]
-    blank, rows = 0, []
+    blank = 0
+    rows: Rows = []
     for line, cells in _lines(path, text, mark):
         if not any(map(str.strip, cells)):
             blank += 1
@@ -132,6 +133,8 @@ def _of_cells(path: str, text: str, names: Sequence[str]) -> tuple[int, Rows]:
                 f"{path}, line {line}: the number of cells is {len(cells)}, in the first line "
                 f"{len(header)}; a text with {_in_words(mark)} in it stands in quotes"
             )
+        if rows and not numbered and [cell.strip() for cell in cells] == header:
+            raise BadInput(f"{path}, line {line}: the names of the columns again; leave it out")
         rows.append((line, [cells[place] for place in places]))
     return blank, rows if numbered else rows[1:]
 
@@ -208,8 +211,15 @@ def _parsed(text: str, where: str) -> Any:
     def refuse(word: str) -> None:
         raise ValueError(f"{word} is no JSON")
 
+    def row(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if (twice := first_twice([name for name, _ in pairs])) is not None:
+            raise BadInput(f"{where}: the name {shown(twice)} is there twice in one object")
+        return dict(pairs)
+
     try:
-        return json.loads(text, parse_constant=refuse)
+        return json.loads(text, parse_constant=refuse, object_pairs_hook=row)
+    except BadInput:
+        raise
     except json.JSONDecodeError as error:
         what = f"{error.msg} at column {error.colno}"
     except (ValueError, RecursionError) as error:
@@ -280,9 +290,9 @@ def labels_in(
     labels, spaced, kinds = [], 0, dict[str, str]()
     for cell, place in zip(cells, places, strict=True):
         where = f"{path}, {place}"
-        some = cell if isinstance(cell, list) else [cell]
-        if several and not isinstance(cell, list):
-            some = [] if cell is None else str(cell).split(separator)
+        some = cell if isinstance(cell, list) else [] if several and cell is None else [cell]
+        if separator is not None and isinstance(cell, str):
+            some = cell.split(separator)
         plain = [_label(x, where, kinds) for x in some]
         spaced += sum(x != x.strip() for x in plain)
         plain = [x.strip() for x in plain if x.strip()]

@@ -20,7 +20,7 @@ SHARES = ("#2a7fbf", "#b8b8b8", "#d9601a")
 LEVELS = (
     ("#6b7280", "dash"),
     ("#94703c", "dot"),
-    ("#7a4f8f", "dashdot"),
+    ("#9063a8", "dashdot"),
     ("#3f7f78", "longdash"),
 )
 

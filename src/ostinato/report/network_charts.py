@@ -284,12 +284,13 @@ def confusions(subject: Subject) -> list[Chart]:
     return [
         Weights(
             name="confusion",
-            title="What is taken for what",
+            title="Confusion matrix",
             caption=(
                 f"{few if len(counted.classes) > CLASSES else ''}Each row is a class that is right "
                 "in the validation part, each column what the network says; a row adds up to 1, "
                 "and what is right lies on the diagonal. "
-                + (f"Most often it says {worst}." if worst else "Nothing is counted.")
+                + f"Of {counted.counts.sum():,} answers {errors.sum() // 2:,} are wrong"
+                + (f"; most often it says {worst}." if worst else ".")
             ),
             columns=names,
             rows=names,

@@ -116,7 +116,7 @@ class Folder:
     def new(self, name: str) -> Path:
         """The folder of a run to come, below that of the studio."""
         path = self.path / name
-        plain = name.strip() and "\0" not in name and len(name) <= 200
+        plain = name.strip() and name.isprintable() and len(name) <= 200
         parts = Path(name).parts
         odd = any(part in ("..", ".", TRASH) for part in parts)
         if not plain or Path(name).is_absolute() or odd:

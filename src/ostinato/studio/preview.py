@@ -6,6 +6,7 @@ import itertools
 import json
 import re
 import tempfile
+import zipfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ import numpy as np
 
 from ..data import read_table
 from ..data.frames import table_of_frame
+from ..data.npz import problem
 from ..data.table import Table, is_time
 from ..data.text_table import suffix_of
 from ..errors import BadInput, needing
@@ -92,8 +94,14 @@ def _of_table(read: Callable[[tuple[str, ...]], Table]) -> dict[str, Any]:
     rows = [[_short(cells[name][row]) for name in names] for row in range(min(ROWS, table.rows))]
     left_out = len(table.names) - len(names)
     words = f"{left_out} more columns are not shown" if left_out else ""
-    task = {} if "numbers" in kinds.values() else {"task": "classify"}
+    sentences = any(kinds[name] == "words" and _sentences(cells[name]) for name in names)
+    task = {"task": "classify"} if sentences or "numbers" not in kinds.values() else {}
     return {"columns": columns, "rows": rows, "words": words, **task}
+
+
+def _sentences(cells: Any) -> bool:
+    """Whether most cells of a column have several words, as texts to classify have."""
+    return 2 * sum(len(cell.split()) > 3 for cell in cells.tolist()) > len(cells)
 
 
 def _kind(table: Table, name: str) -> str:
@@ -137,8 +145,8 @@ def _of_arrays(path: Path) -> dict[str, Any]:
             with arrays:
                 return {"words": f"arrays: {_short(', '.join(arrays.files))}"}
         size, some = arrays.shape, np.array(arrays[:ROWS])
-    except (OSError, ValueError, EOFError) as error:
-        return {"words": f"it cannot be read: {_short(str(error).splitlines()[0])}"}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        return {"words": f"it cannot be read: {_short(problem(error))}"}
     words = f"an array of shape {size}"
     if some.ndim not in (1, 2) or some.dtype.kind not in "fiub":
         return {"words": words}
@@ -166,7 +174,9 @@ def _beginning(path: Path) -> str:
         raise BadInput(f"it cannot be read: {error}") from None
     if b"\0" in data:
         raise BadInput("it is not a text")
-    end = len(data) if len(data) < BYTES else data.rfind(b"\n") + 1
+    if len(data) < BYTES:
+        return data.decode("utf-8-sig", errors="replace")
+    end = data.rfind(b"\n") + 1
     for _ in range(LINES):  # not within a quoted cell
         if data.count(b'"', 0, end) % 2 == 0:
             break

@@ -33,7 +33,7 @@ from ..runs.config.common import is_common
 from ..runs.config.members import REGISTRIES
 from ..runs.config.sections import ROLES, SHARED, USUAL
 from ..runs.folder.log import finite
-from ..settings import settings_of
+from ..settings import settings_of, shown
 from .preview import preview
 from .views import as_json
 
@@ -170,7 +170,7 @@ def inside(request: dict) -> Any:
     looked = _looked(request)
     what = request["what"]
     if what == "read":
-        begin = int(request.get("begin") or 0)
+        begin = _whole(request, "begin")
         return {
             "where": looked.where,
             "step": looked.step,
@@ -180,14 +180,14 @@ def inside(request: dict) -> Any:
             "pieces": looked.pieces(begin, begin + PAGE),
         }
     if what == "unit":
-        begin = int(request.get("begin") or 0)
-        values = looked.unit(str(request["unit"]))
+        begin = _whole(request, "begin")
+        values = looked.unit(str(request.get("unit")))
         return {"values": [round(x, 5) for x in values[begin : begin + PAGE]]}
     if what == "find":
         return looked.find(_pattern(request, looked), count=12, untrained=False)
     if what == "untrained":
         return looked.untrained(_pattern(request, looked))
-    at = int(request["at"])
+    at = _whole(request, "at")
     if not 0 <= at < len(looked.passage.pieces):
         raise BadInput(f"there is no piece {at}")
     if what == "reach":
@@ -210,7 +210,7 @@ def _pattern(request: dict, looked: Inside) -> str | Pattern:
 
     A name never makes this process read a file: the server reads it, if it is in its folder.
     """
-    words = str(request["pattern"])
+    words = str(request.get("pattern"))
     if words.startswith("labels:"):
         raise BadInput("labels are pasted, or in a file below the folder of the studio")
     if words != "labels":
@@ -271,20 +271,36 @@ def _newest(path: Path) -> str:
 def play(request: dict) -> Iterator[Any]:
     """Symbols as they are sampled, or the whole answer of a beam search."""
     run = open_run(request["path"])
-    count = min(int(request.get("length") or 400), LONGEST)
+    count = min(_whole(request, "length") or 400, LONGEST)
     prompt = str(request.get("prompt") or "")
     if request.get("beam"):
-        yield _beam(run, prompt, min(count, 400), int(request["beam"]))
+        yield _beam(run, prompt, min(count, 400), _whole(request, "beam"))
         return
-    how: dict[str, Any] = {"temperature": float(request.get("temperature", 1.0)), "alternatives": 6}
+    how: dict[str, Any] = {"temperature": _number(request, "temperature", 1.0), "alternatives": 6}
     if request.get("top_k"):
-        how["top_k"] = int(request["top_k"])
+        how["top_k"] = _whole(request, "top_k")
     if request.get("top_p"):
-        how["top_p"] = float(request["top_p"])
-    how["seed"] = int(request.get("seed") or 0)
+        how["top_p"] = _number(request, "top_p")
+    how["seed"] = _whole(request, "seed")
     step, network = run.saved()
     for one in play_run(run, prompt, count, network=network, **how):
         yield one | {"step": step}
+
+
+def _number(request: dict, key: str, usual: float = 0.0) -> float:
+    value = request.get(key, usual)
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise BadInput(f"{key} must be a number, got {shown(value)}") from None
+
+
+def _whole(request: dict, key: str) -> int:
+    value = request.get(key) or 0
+    try:
+        return int(value)
+    except (OverflowError, TypeError, ValueError):
+        raise BadInput(f"{key} must be a whole number, got {shown(value)}") from None
 
 
 def _beam(run: Any, prompt: str, count: int, width: int) -> dict[str, Any]:

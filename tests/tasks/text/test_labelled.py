@@ -8,7 +8,7 @@ import pytest
 
 from ostinato.errors import BadInput
 from ostinato.runs import Config
-from ostinato.runs.build import build_task
+from ostinato.runs.build import build_network, build_task
 from ostinato.tasks import Classify
 
 TEXTS = ["it is fine", "it is not, so fine", 'fine "fine"', "not good\nnot fine"] * 10
@@ -143,6 +143,19 @@ def test_wrong_columns_are_refused(tmp_path, given, words):
     with pytest.raises(BadInput, match=words) as caught:
         build_task(Config(file=file, **given))
     assert "\n" not in str(caught.value)
+
+
+def test_columns_the_other_way_round_are_refused(tmp_path):
+    file = write_csv(tmp_path / "a.csv", texts=["good", "bad"] * 20, labels=[*map(str, range(40))])
+    with pytest.raises(BadInput, match="40 different labels and 2 different texts; name with"):
+        made(file)
+
+
+def test_a_preview_has_a_line_for_each_text(tmp_path):
+    task = made(write_csv(tmp_path / "a.csv", [f"one {n}\n\ntwo\n" for n in range(40)]))
+    network = build_network(Config(units=2, cell="gru"), task)
+    lines = task.preview(network, None).split("\n")
+    assert len(lines) == 3 and all(line.endswith(" two") for line in lines)
 
 
 def test_wrong_folders_are_refused(tmp_path):

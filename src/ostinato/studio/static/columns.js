@@ -1,7 +1,7 @@
 // The beginning of a data file: its columns, each with what it is for to tick, and its first rows.
 import { h } from "./dom.js";
 
-const listed = (words) => String(words ?? "").split(",").map((word) => word.trim()).filter(Boolean);
+export const listed = (words) => String(words ?? "").split(",").map((word) => word.trim()).filter(Boolean);
 
 // `roles` are the settings that name columns, `given` the settings so far; `changed` is called after a tick.
 export function columns(view, roles, given, changed) {

@@ -1,7 +1,7 @@
 // A form with the settings of the command line: the data first, then what matters for the task.
 import { ask, h, runPage, say, send } from "./dom.js";
 import { browse } from "./browse.js";
-import { columns } from "./columns.js";
+import { columns, listed } from "./columns.js";
 import { keys } from "./frame.js";
 
 const main = document.getElementById("main");
@@ -121,12 +121,24 @@ async function look(file) {
     table = { file, ...(await ask("preview", { file })) };
     const has = roleOf("task").members[memberOf("task")].fields.some((one) => one.name === "file");
     if (!chose || !has) given.set("task", table.task);
+    forget();
     say("");
   } catch (error) {
     table = null;
     say(error.message, true);
   }
   fillAll();
+}
+
+// Ticks of a file that was shown before, on columns that this one does not have.
+function forget() {
+  const names = new Set(table.columns.map((one) => one.name));
+  const every = Object.values(roleOf("task").members).flatMap((one) => one.fields);
+  for (const { name } of names.size ? every.filter((one) => one.columns && given.has(one.name)) : []) {
+    const left = listed(given.get(name)).filter((one) => names.has(one));
+    if (left.length) given.set(name, left.join(","));
+    else given.delete(name);
+  }
 }
 
 function field(one) {
@@ -184,7 +196,7 @@ function show() {
     const option = key.replaceAll("_", "-");
     words.push(value === true ? `--${option}` : value === false ? `--no-${option}` : `--${option} ${quoted(String(value))}`);
   }
-  line.textContent = words.join(" ");
+  line.replaceChildren(...words.flatMap((word) => [h("span", {}, word), " "]));
 }
 
 async function start(event) {

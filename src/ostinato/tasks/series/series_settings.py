@@ -19,9 +19,7 @@ class SeriesSettings(FileSettings):
     """What can be set of a `Series`: columns, what is forecast, parts and scaling."""
 
     file: str | None = setting(None, "a table: .csv, .parquet, or .npy", of_file=True)
-    target: str | None = setting(
-        None, "columns to predict, a,b (all of them), or a wet sound", of_file=True
-    )
+    target: str | None = setting(None, "columns to predict, a,b (all of them)", of_file=True)
     columns: str | None = setting(None, "columns to read, a,b,c (all of them)", read=names_in)
     ignore: str | None = setting(None, "columns to leave out, a,b,c", read=names_in)
     sequence: str | None = setting(None, "column that says to which series a row belongs")

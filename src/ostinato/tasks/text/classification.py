@@ -225,7 +225,7 @@ class Classify(Arrays, PassageTask, StartedTask):
         marks = wanted if wanted.ndim == 2 else np.eye(self.outputs)[wanted]
         right = self.answers.in_words(marks)
         return "\n".join(
-            f"{label or 'none'}{'' if label == true else ' (wrong)'}: {text:.100}"
+            f"{label or 'none'}{'' if label == true else ' (wrong)'}: {' '.join(text.split()):.100}"
             for label, true, text in zip(said, right, texts, strict=True)
         )
 

@@ -12,7 +12,7 @@ import numpy as np
 from ...cells import Model
 from ...data import Batch
 from ...data.artefact_checks import kept_whole
-from ...data.lines import check_columns, labelled, read_utf8
+from ...data.lines import check_columns, check_variety, labelled, read_utf8
 from ...data.padding import multiple_above, padded_columns
 from ...data.reading import texts_of
 from ...data.text_table import counted, labels_in, read_text_table, texts_in
@@ -63,6 +63,9 @@ def read_labelled(path: str | Path, settings: Any, known: bool = False) -> Label
         read = _of_folder(Path(path), settings.encoding)
     elif text is not None:
         read = _of_table(path, settings)
+        if not known:
+            right = "name with --text the column of the texts, and with --label that of the labels"
+            check_variety(read.texts, [str(x) for x in read.labels], str(path), right)
     else:
         read = _of_lines(path, settings)
         if not known:

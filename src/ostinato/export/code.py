@@ -198,8 +198,8 @@ class Printer:
             return language.index, np.int32(begin), f"sum = {functions[how].format('sum', x)};"
         if loop.how == "sum":
             return language.number, np.float32(0), f"sum += {x};"
-        begin = np.float32(-np.inf if loop.how == "max" else np.inf)
-        return language.number, begin, f"sum = {language.functions[loop.how].format('sum', x)};"
+        lowest = np.float32(-np.inf if loop.how == "max" else np.inf)
+        return language.number, lowest, f"sum = {language.functions[loop.how].format('sum', x)};"
 
     def lookup(self, loop: Lookup) -> Iterator[str]:
         rows = []

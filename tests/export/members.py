@@ -22,6 +22,7 @@ import pytest
 import ostinato
 from members import CELLS, ONE, TWO, WIRINGS
 from ostinato.cells import LSTM1997, Model, Simple
+from ostinato.evolve import KNOWN, GraphCell
 from ostinato.export import Program, function, header, to_onnx
 from ostinato.export.torch import module
 from ostinato.reservoir import OutputFeedback
@@ -54,6 +55,30 @@ def of_the_readme():
     return Case(scope["Mine"](w, r), 3)
 
 
+class Unusual(Simple):
+    """Whole numbers that wrap around, numbers that are none, a linear system and a variance."""
+
+    def initial(self, batch):
+        return super().initial(batch), jnp.full(batch, 12345, jnp.int32)
+
+    def step(self, state, u):
+        h, seed = state
+        h, y = super().step(h, u)
+        seed = (seed * np.int32(1103515245) + np.int32(12345)) ^ np.int32(77)
+        whole = seed[..., None] & (np.arange(4, dtype=np.int32) + np.int32(16777217))
+        ends = (
+            whole.max(-1) - whole.min(-1) + whole.sum(-1) - jnp.maximum(jnp.abs(seed), 3) + seed**3
+        )
+        none = jnp.log(-1 - y * y)
+        guarded = [
+            jnp.isnan(x) for x in (jnp.maximum(none, 0), jnp.minimum(0, none), jnp.sign(none))
+        ]
+        matrix = jnp.eye(4, dtype=y.dtype) + 0.1 * y[..., None] * y[..., None, :]
+        solved = jnp.vectorize(jnp.linalg.solve, signature="(n,n),(n)->(n)")(matrix, y)
+        y = jnp.where(sum(guarded) == 3, solved - y.var(-1, keepdims=True), 5)
+        return (h, seed), y + (ends.astype(y.dtype) * np.float32(2**-31))[..., None]
+
+
 EVERY = {
     **CELLS,
     **WIRINGS,
@@ -63,6 +88,8 @@ EVERY = {
     ),
     "a user's, of the examples": of_the_examples,
     "a user's, of the README": of_the_readme,
+    "a user's, unusual": lambda: Case(Unusual(3, 4, key=ONE)),
+    "graph": lambda: Case(GraphCell(3, 4, key=ONE, graph=KNOWN["gru"])),
 }
 # Those that make more of a rounding error with every step: what the suite may excuse.
 MAGNIFY = {"jordan", "layer norm", "layer norm, mlstm", "lstm 1997, lipton"}

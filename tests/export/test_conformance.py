@@ -124,6 +124,31 @@ def test_an_operation_that_cannot_be_exported_is_named(export):
         export(Sorted(3, 4, key=jax.random.key(0)))
 
 
+@pytest.mark.parametrize(
+    "function, words",
+    [
+        (lambda y: y.astype(jnp.bfloat16).astype(y.dtype), "numbers in bfloat16"),
+        (lambda y: (100 * y).astype(jnp.uint8).astype(y.dtype), "numbers in uint8"),
+        (lambda y: jnp.real(y * jnp.exp(1j * y)), "numbers in complex"),
+        (jax.lax.round, "round, of halves away from zero"),
+        (
+            lambda y: jax.scipy.sparse.linalg.cg(lambda x: x * jnp.dot(y, y), y)[0],
+            "the operation custom_linear_solve",
+        ),
+        (lambda y: y + jax.random.normal(jax.random.key(0)), "draws random numbers"),
+    ],
+)
+def test_what_would_come_out_otherwise_is_refused(function, words):
+    class Other(ostinato.cells.Simple):
+        def step(self, state, u):
+            h, y = super().step(state, u)
+            return h, function(y)
+
+    for export in (header, module):
+        with pytest.raises(BadInput, match=words):
+            export(trace(Other(3, 4, key=jax.random.key(0))))
+
+
 def test_a_linear_system_is_exported_up_to_a_size():
     cell = ostinato.cells.AdditiveDelay(3, 33, key=jax.random.key(0), state_function="tanh")
     with pytest.raises(BadInput, match="a linear system of 33 unknowns; at most 32"):

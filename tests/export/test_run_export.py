@@ -291,6 +291,19 @@ def test_the_page_of_a_series_forecasts_what_the_run_forecasts(where, forecaster
     ]
 
 
+def test_the_numbers_beside_a_chart_are_whole(forecaster, tmp_path):
+    (page,) = export_run(forecaster, "html", tmp_path / "large")
+    begins = in_browser(
+        page,
+        """
+        find("table").value = "sold */ it,price\\n-12345678,1\\n0.000012345,1";
+        show();
+        return [...document.querySelectorAll("#out svg text")].map((one) => one.getBBox().x);
+        """,
+    )
+    assert len(begins) == 3 and min(begins) >= 0
+
+
 def test_what_cannot_be_exported_is_refused(writer, folder, tmp_path):
     with pytest.raises(BadInput, match=r"--to is one of c, html, .*, got 'onnxx'"):
         export_run(writer, "onnxx")

@@ -50,8 +50,8 @@ def language(name: str) -> Language:
         "tanh": f"{name}_tanh({{}})",
         "logistic": f"{name}_logistic({{}})",
         "neg": "(-{})",
-        "max": "fmaxf({}, {})",
-        "min": "fminf({}, {})",
+        "max": f"{name}_max({{}}, {{}})",
+        "min": f"{name}_min({{}}, {{}})",
         "pow": "powf({}, {})",
         "sign": f"{name}_sign({{}})",
         "square": f"{name}_square({{}})",
@@ -61,8 +61,15 @@ def language(name: str) -> Language:
         "is_finite": "(isfinite({}) != 0)",
         "clamp": f"{name}_row({{}}, {{}})",
     }
+    infix = {"add": "+", "sub": "-", "mul": "*"}
+    whole = {
+        **{f: f"(int)((unsigned)({{}}) {sign} (unsigned)({{}}))" for f, sign in infix.items()},
+        "max": "({0} > {1} ? {0} : {1})",
+        "min": "({0} < {1} ? {0} : {1})",
+        "abs": "({0} < 0 ? -{0} : {0})",
+    }
     convert = {"float": "(float)({})", "int": "(int)({})"}
-    return Language("int", "float", functions, literal, convert)
+    return Language("int", "float", functions, whole, literal, convert)
 
 
 RESTRICT = ("#ifdef __cplusplus", "#define restrict __restrict", "#endif")

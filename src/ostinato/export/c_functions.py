@@ -8,7 +8,12 @@ WIDE, NARROW = 32, 8  # outputs in a block
 HELPERS = """\
 static inline float NAME_square(float x) { return x * x; }
 
-static inline float NAME_sign(float x) { return (float)((x > 0) - (x < 0)); }
+/* What is no number stays none, also in the larger or smaller of two. */
+static inline float NAME_sign(float x) { return isnan(x) ? x : (float)((x > 0) - (x < 0)); }
+
+static inline float NAME_max(float x, float y) { return x > y || isnan(x) ? x : y; }
+
+static inline float NAME_min(float x, float y) { return x < y || isnan(x) ? x : y; }
 
 static inline int NAME_row(int row, int last) { return row < 0 ? 0 : row > last ? last : row; }
 

@@ -1,6 +1,7 @@
 """Loops printed as code: what C and JavaScript have in common, which is nearly all."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -44,6 +45,7 @@ class Language:
         index: the declaration of a whole number that changes.
         number: the declaration of a number.
         functions: how a function of one or two numbers is written, `tanhf({})`.
+        whole: the same of whole numbers of 32 bits, which wrap around, where it is another.
         literal: a constant, from its value.
         convert: a conversion to `"float"` or `"int"`, from the words for the number.
     """
@@ -51,6 +53,7 @@ class Language:
     index: str
     number: str
     functions: Mapping[str, str]
+    whole: Mapping[str, str]
     literal: Callable[[Any], str]
     convert: Mapping[str, str]
 
@@ -127,18 +130,22 @@ class Printer:
             if len(given) != 3:
                 raise BadInput("the step selects among more than two values; this is not exported")
             return f"({given[0]} ? {given[2]} : {given[1]})"
-        check_numbers(name, dtype.kind)
+        check_numbers(expression.equation, dtype.kind)
         if name == "integer_pow":
-            return self._power(given[0], params["y"])
+            return self._power(given[0], params["y"], dtype.kind)
+        if dtype.kind == "i" and name in self.language.whole:
+            return self.language.whole[name].format(*given)
         if name in INFIX:
             return f"({given[0]} {INFIX[name]} {given[1]})"
         if name not in self.language.functions:
             raise unknown(name)
         return self.language.functions[name].format(*given)
 
-    def _power(self, x: str, power: int) -> str:
+    def _power(self, x: str, power: int, kind: str) -> str:
         if not 1 <= power <= 4:
-            raise BadInput(f"the step has the power {power}, which cannot be exported; write 1 / x")
+            raise BadInput(f"the step has the power {power}, which cannot be exported; 1 to 4 can")
+        if kind == "i":
+            return functools.reduce(self.language.whole["mul"].format, [x] * power)
         return "(" + " * ".join([x] * power) + ")"
 
     def _converted(self, x: str, old: np.dtype, new: np.dtype) -> str:
@@ -171,19 +178,28 @@ class Printer:
                 if words != "0"
             )
             terms.append(f"{self.name(term.value)}[{place or '0'}]")
-        x = " * ".join(terms)
-        if loop.how == "sum":
-            add, begin = f"sum += {x};", self.language.literal(np.float32(0))
-        else:
-            add = f"sum = {self.language.functions[loop.how].format('sum', x)};"
-            begin = self.language.literal(np.float32(-np.inf if loop.how == "max" else np.inf))
+        declared, begin, add = self._accumulated(loop, terms)
         body = [
-            f"{self.language.number} sum = {begin};",
+            f"{declared} sum = {self.language.literal(begin)};",
             *self._nested(inner.names, inner.sizes, [add]),
             f"{self.name(loop.out)}[{self._place(outer, own)}] = sum;",
         ]
         body = body if outer.names else ["{", *body, "}"]
         yield from self._nested(outer.names, outer.sizes, body)
+
+    def _accumulated(self, loop: Reduction, terms: list[str]) -> tuple[str, Any, str]:
+        """What a sum is, where it begins, and how the product of some terms is added to it."""
+        language, x = self.language, " * ".join(terms)
+        if self.dtypes[loop.out].kind == "i":
+            functions = {**language.functions, **language.whole}
+            x = functools.reduce(functions["mul"].format, terms)
+            begin = {"sum": 0, "max": -(2**31), "min": 2**31 - 1}[loop.how]
+            how = "add" if loop.how == "sum" else loop.how
+            return language.index, np.int32(begin), f"sum = {functions[how].format('sum', x)};"
+        if loop.how == "sum":
+            return language.number, np.float32(0), f"sum += {x};"
+        lowest = np.float32(-np.inf if loop.how == "max" else np.inf)
+        return language.number, lowest, f"sum = {language.functions[loop.how].format('sum', x)};"
 
     def lookup(self, loop: Lookup) -> Iterator[str]:
         rows = []

@@ -52,6 +52,7 @@ LANGUAGE = Language(
     "let",
     "let",
     FUNCTIONS,
+    {"add": "({} + {} | 0)", "sub": "({} - {} | 0)", "mul": "Math.imul({}, {})"},
     literal,
     {"float": "Number({})", "int": "Math.trunc({})"},
 )

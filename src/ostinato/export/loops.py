@@ -14,6 +14,7 @@ from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
+from jax import lax
 
 from ..errors import BadInput
 from ..wiring.program import Equation, Program
@@ -220,8 +221,11 @@ def moves(equation: Equation, program: Program) -> list[np.ndarray]:
     return [np.asarray(places) for places in (out if equation.several else [out])]
 
 
-def check_numbers(name: str, kind: str) -> None:
+def check_numbers(equation: Equation, kind: str) -> None:
     """Refuse a function that is only exported of other numbers; `kind` is that of their dtype."""
+    name, rounds = equation.primitive, equation.params.get("rounding_method")
+    if rounds == lax.RoundingMethod.AWAY_FROM_ZERO:
+        raise BadInput("the step has round, of halves away from zero; only to even is exported")
     if (name == "not" and kind != "b") or (name in ("div", "pow") and kind != "f"):
         raise BadInput(f"the step has {name} of whole numbers, which cannot be exported")
 

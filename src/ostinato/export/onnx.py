@@ -4,6 +4,7 @@ A cell that ONNX has as an operator (RNN, LSTM also with peepholes, GRU, of one 
 is that operator in the sequence. Any other is a `Scan` over its traced step.
 """
 
+import functools
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -125,12 +126,16 @@ class _Graph(Writer):
         free = self.node("Shape", self.x, start=0, end=self.lead)
         return self.node("Expand", x, self.node("Concat", free, self.whole(*shape), axis=0))
 
-    def apply(self, equation: Equation, given: list[str]) -> str:
+    def apply(self, equation: Equation, given: list[str], kind: str) -> str:
         name, params = equation.primitive, equation.params
         if name == "convert_element_type":
             return self.node("Cast", given[0], to=self.type(np.dtype(params["new_dtype"])))
         if name == "select_n" and len(given) == 3:
             return self.node("Where", given[0], given[2], given[1])
+        if (
+            name == "integer_pow" and kind == "i" and params["y"] > 0
+        ):  # its Pow does not wrap around
+            return functools.reduce(lambda x, y: self.node("Mul", x, y), [given[0]] * params["y"])
         if name == "integer_pow":
             return self.node("Pow", given[0], self.number(params["y"]))
         if name == "square":
@@ -151,7 +156,8 @@ class _Graph(Writer):
             return self.node("Not", either)
         if name not in FUNCTIONS:
             raise unknown(name)
-        return self.node(FUNCTIONS[name], *given)
+        bits = kind != "b" and name in ("and", "or", "xor")
+        return self.node(f"{'Bitwise' * bits}{FUNCTIONS[name]}", *given)
 
     def number(self, value: float) -> str:
         return self.constant(np.float32(value))

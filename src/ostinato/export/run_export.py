@@ -129,9 +129,9 @@ def _torch(made: Exported, bits: int) -> dict[str, str | bytes]:
     if made.file in {*sys.stdlib_module_names, "torch", "safetensors", "numpy"}:
         raise BadInput(f"a file {made.file}.py would stand in the way of the module {made.file}")
     if made.network.can_step:
-        source, numbers = torch.module(made.program, made.name, made.about)
+        source, numbers = torch.module(made.program, made.about)
     else:
-        source, numbers = modules(made.network, made.name, made.about)
+        source, numbers = modules(made.network, made.about)
     about = {"interface": json.dumps(made.interface._asdict())}
     return {".py": source, ".safetensors": save(numbers, about)}
 

@@ -31,8 +31,8 @@ class Writer(abc.ABC):
         """A constant of this shape, for all that the free axes stand for."""
 
     @abc.abstractmethod
-    def apply(self, equation: Equation, given: list[str]) -> str:
-        """A function of numbers."""
+    def apply(self, equation: Equation, given: list[str], kind: str) -> str:
+        """A function of numbers; `kind` is that of the dtype of the first."""
 
     @abc.abstractmethod
     def product(self, x: str, matrix: str) -> str:
@@ -170,9 +170,9 @@ class _Walk:
             if number in self.known and len(own) < len(shape):  # a scalar beside an array
                 word = self.writer.reshape(word, (1,) * len(shape))
             given.append(word)
-        name, kind = equation.primitive, self.program.dtypes[equation.inputs[0]].kind
-        check_numbers(name, kind)
-        return self.writer.apply(equation, given)
+        kind = self.program.dtypes[equation.inputs[0]].kind
+        check_numbers(equation, kind)
+        return self.writer.apply(equation, given, kind)
 
     def _product(self, equation: Equation) -> str:
         (over_left, over_right), (with_left, with_right) = equation.params["dimension_numbers"]

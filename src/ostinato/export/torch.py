@@ -11,13 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BadInput
 from ..wiring.program import Equation, Program
 from .code import INFIX
 from .loops import unknown
 from .tensors import Writer, typed, write
 
-WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
 SAME = {  # functions that torch calls as JAX does
     *("abs", "ceil", "cos", "erf", "exp", "expm1", "floor", "log", "log1p", "neg", "round"),
     *("rsqrt", "sign", "sin", "sqrt", "square", "tan", "tanh"),
@@ -26,12 +24,11 @@ NAMES = {"logistic": "sigmoid", "is_finite": "isfinite", "not": "logical_not", "
 TYPES = {"f": "torch.float32", "b": "torch.bool"}
 
 
-def module(program: Program, name: str = "Net", about: str = "") -> tuple[str, dict[str, Any]]:
+def module(program: Program, about: str = "") -> tuple[str, dict[str, Any]]:
     """A program as the source of a module, and its numbers by name.
 
     Args:
         program: see `trace`.
-        name: of the class.
         about: where the network is from, in a line.
 
     Example:
@@ -40,8 +37,6 @@ def module(program: Program, name: str = "Net", about: str = "") -> tuple[str, d
         >>> [line.strip() for line in source.splitlines() if "self.c2" in line]
         ['v2 = s0 @ self.c2']
     """
-    if not WORD.fullmatch(name):
-        raise BadInput(f"the name of a class is letters, digits and _, got {name!r:.40}")
     lines = _Lines()
     before = [f"s{n}" for n in range(len(program.state))]
     state, y = write(program, lines, "x", before)
@@ -55,16 +50,16 @@ def module(program: Program, name: str = "Net", about: str = "") -> tuple[str, d
         "STARTS": starts + "," if before else "",
         "STEP": "\n        ".join([*unpacked, *lines.lines, f"return {y}, [{', '.join(state)}]"]),
     }
-    return source(BODY, name, about, words), numbers
+    return source(BODY, about, words), numbers
 
 
-def source(body: str, name: str, about: str, words: Mapping[str, str]) -> str:
+def source(body: str, about: str, words: Mapping[str, str]) -> str:
     """The source of a module: the body of its class, with words at their places.
 
     It begins with where the network is from, and ends with a function that loads it.
     """
     plain = " ".join(about.replace("\\", "/").replace('"', "'").split())
-    every = {"ABOUT": plain or "A network.", "NAME": name, **words}
+    every = {"ABOUT": plain or "A network.", **words}
     whole = BEGIN + body + END
     return re.sub(r"@([A-Z]+)@", lambda place: every[place[1]], whole)
 
@@ -75,7 +70,7 @@ BEGIN = '''\
 import torch
 
 
-class @NAME@(torch.nn.Module):
+class Net(torch.nn.Module):
 '''
 BODY = '''\
     """`ys, state = net(xs)`, with time first and then batch."""
@@ -108,12 +103,12 @@ BODY = '''\
 '''
 END = '''
 
-def load(path="@NAME@.safetensors"):
-    """The network with its weights."""
+def load(path=None):
+    """The network with its weights, which by default are in the file beside this one."""
     from safetensors.torch import load_file
 
-    net = @NAME@()
-    net.load_state_dict(load_file(path))
+    net = Net()
+    net.load_state_dict(load_file(path or __file__.removesuffix("py") + "safetensors"))
     return net.eval()
 '''
 
@@ -141,7 +136,7 @@ class _Lines(Writer):
         return name
 
     def constant(self, value: np.ndarray) -> str:
-        if value.ndim == 0 and np.isfinite(value):
+        if value.ndim == 0 and np.isfinite(value) and value.dtype.kind != "b":
             word = repr(value.item())
             self.plain.add(word)
             return word
@@ -154,7 +149,7 @@ class _Lines(Writer):
             return self.line(f"torch.full((len(x),), {x})")
         return self.line(f"{x}.expand({', '.join(map(str, ('len(x)', *shape)))})")
 
-    def apply(self, equation: Equation, given: list[str]) -> str:
+    def apply(self, equation: Equation, given: list[str], kind: str) -> str:
         name, params = equation.primitive, equation.params
         if name == "convert_element_type":
             to = TYPES.get(np.dtype(params["new_dtype"]).kind, "torch.int32")
@@ -165,6 +160,8 @@ class _Lines(Writer):
             return self.line(f"{given[0]} ** {params['y']}")
         if name in ("max", "min"):
             return self.line(self._largest(name, given))
+        if name == "sign":  # torch has 0 for what is no number
+            return self.line("torch.where({0} == {0}, torch.sign({0}), {0})".format(*given))
         if name in INFIX:
             return self.line(f"{given[0]} {INFIX[name]} {given[1]}")
         if name not in SAME and name not in NAMES:
@@ -196,8 +193,10 @@ class _Lines(Writer):
         return self.line(f"{x}[:, {self.constant(places.astype(np.int64))}]")
 
     def reduce(self, how: str, x: str, axes: tuple[int, ...], rank: int) -> str:
-        function = {"sum": "sum", "max": "amax", "min": "amin"}[how]
-        return self.line(f"{x}.{function}({tuple(axis + 1 for axis in axes)})")
+        over = tuple(axis + 1 for axis in axes)
+        if how == "sum":  # of whole numbers torch makes others of 64 bits
+            return self.line(f"{x}.sum({over}, dtype={x}.dtype)")
+        return self.line(f"{x}.a{how}({over})")
 
     def join(self, xs: list[str], axis: int, rank: int) -> str:
         return self.line(f"torch.cat([{', '.join(xs)}], {axis + 1})")

@@ -12,13 +12,12 @@ from ..wiring.torch_weights import to_torch
 from .torch import source
 
 
-def modules(network: Model, name: str, about: str = "") -> tuple[str, dict[str, Any]]:
+def modules(network: Model, about: str = "") -> tuple[str, dict[str, Any]]:
     """A network without a step as the source of a module, and its numbers by name.
 
     Args:
         network: a table of symbols, if it reads symbols, layers that `torch.nn` has, and a dense
             readout, if it has one.
-        name: of the class.
         about: where the network is from, in a line.
     """
     encoding, cell, readout = plain(network).parts()
@@ -52,7 +51,7 @@ def modules(network: Model, name: str, about: str = "") -> tuple[str, dict[str, 
         "X": x,
         "Y": y,
     }
-    return source(BODY, name, about, words), numbers
+    return source(BODY, about, words), numbers
 
 
 def _dense(readout: Any, width: int) -> tuple[np.ndarray, np.ndarray]:

@@ -30,6 +30,7 @@ from .elimination import UNKNOWNS, eliminated
 from .stepping import Stepping, plain, symbols_of
 
 UNROLLED = 10_000  # equations that a loop may become
+TYPES = ("float32", "float64", "int32", "int64", "bool")  # those of 64 bits become those of 32
 
 
 class Equation(NamedTuple):
@@ -112,7 +113,7 @@ def trace_step(stepping: Stepping, inputs: int | None = None) -> Program:
         return jax.tree.leaves(state), y
 
     traced = jax.make_jaxpr(step)(leaves, _input(layer, symbols, inputs))
-    return _flattened(traced, [np.asarray(x) for x in leaves], symbols)
+    return _flattened(traced, leaves, symbols)
 
 
 class Part(NamedTuple):
@@ -190,11 +191,11 @@ def _input(layer: Layer, symbols: int | None, inputs: int | None) -> Any:
     return jnp.zeros(size, jnp.float32)
 
 
-def _flattened(traced: ClosedJaxpr, start: list[np.ndarray], symbols: int | None) -> Program:
+def _flattened(traced: ClosedJaxpr, start: list[jax.Array], symbols: int | None) -> Program:
     flat = _Flat()
     given = [flat.add(aval.shape, aval.dtype) for aval in traced.in_avals]
     out = flat.inline(traced, given)
-    return flat.program(given, out, start, symbols)
+    return flat.program(given, out, [np.asarray(x) for x in start], symbols)
 
 
 class _Flat:
@@ -207,14 +208,15 @@ class _Flat:
         self.equations: list[Equation] = []
 
     def add(self, shape: tuple[int, ...], dtype: Any) -> int:
+        if jnp.issubdtype(dtype, jax.dtypes.prng_key):
+            raise BadInput("the step draws random numbers, which cannot be exported")
         self.shapes.append(tuple(shape))
         self.dtypes.append(np.dtype(dtype))
         return len(self.shapes) - 1
 
     def constant(self, value: Any) -> int:
-        array = np.asarray(value)
-        number = self.add(array.shape, array.dtype)
-        self.constants[number] = array
+        number = self.add(np.shape(value), jnp.result_type(value))
+        self.constants[number] = np.asarray(value)
         return number
 
     def inline(self, closed: ClosedJaxpr, given: list[int]) -> list[int]:
@@ -244,11 +246,11 @@ class _Flat:
             return self.inline(_of_paired(params, [self._shape(n) for n in inputs]), inputs)
         if name == "scan":
             return self._unrolled(params, inputs)
-        if name == "custom_linear_solve" and params["const_lengths"].matvec == 1:
+        if name == "custom_linear_solve" and _is_product(params["jaxprs"].matvec):
             return self._solved(inputs[0], inputs[-1])
         if name == "stack":
             return self._traced(functools.partial(_joined, axis=params["axis"]), *inputs)
-        if name in ("stop_gradient", "copy", "copy_p", "optimization_barrier"):
+        if name in ("stop_gradient", "copy", "copy_p", "device_put", "optimization_barrier"):
             return inputs
         outputs = [self.add(out.aval.shape, out.aval.dtype) for out in equation.outvars]
         function = functools.partial(equation.primitive.bind, **params)
@@ -285,7 +287,9 @@ class _Flat:
                 f"the step solves a linear system of {size} unknowns; at most {UNKNOWNS} can be "
                 "exported"
             )
-        return self._traced(eliminated, matrix, right)
+        return self._traced(
+            lambda A, b: eliminated(A, jnp.atleast_2d(b)).reshape(b.shape), matrix, right
+        )
 
     def _traced(self, function: Callable[..., Any], *inputs: int) -> list[int]:
         """The outputs of a function of some values."""
@@ -300,6 +304,7 @@ class _Flat:
             if needed & {*equation.outputs}:
                 needed |= {*equation.inputs}
                 equations.append(equation)
+                self._check_types(equation)
         constants = {n: x for n, x in self.constants.items() if n in needed}
         return Program(
             self.shapes,
@@ -314,10 +319,31 @@ class _Flat:
             out[-1],
         )
 
+    def _check_types(self, equation: Equation) -> None:
+        """Refuse numbers of few bits, or without a sign, which would be rounded in another way."""
+        for number in (*equation.inputs, *equation.outputs):
+            dtype = self.dtypes[number].name
+            if dtype not in TYPES:
+                raise BadInput(
+                    f"the step has the operation {equation.primitive} of numbers in {dtype}, which "
+                    "cannot be exported; float32, int32 and bool can"
+                )
+
 
 def _joined(*xs: jax.Array, axis: int) -> jax.Array:
     """Arrays along a new axis."""
     return jnp.concatenate([jnp.expand_dims(x, axis) for x in xs], axis)
+
+
+def _is_product(matvec: ClosedJaxpr) -> bool:
+    """Whether a function of a matrix and a vector, or rows of vectors, is their product."""
+    names = [equation.primitive.name for equation in matvec.jaxpr.eqns]
+    if names not in (["dot_general"], ["dot_general", "transpose"]):
+        return False
+    product, given = matvec.jaxpr.eqns[0], matvec.jaxpr.invars
+    last = len(given[-1].aval.shape) - 1
+    over = (((1,), (last,)), ((), ()))
+    return product.invars == given and product.params["dimension_numbers"] == over
 
 
 def _of_paired(params: Mapping[str, Any], inputs: list[jax.ShapeDtypeStruct]) -> ClosedJaxpr:

@@ -1,6 +1,6 @@
 const net = make();
 const find = (id) => document.getElementById(id);
-const SHOWN = 120, WIDTH = 760, HEIGHT = 280;
+const SHOWN = 120, HEIGHT = 280;
 find("needs").textContent = `Columns: ${about.columns.join(", ")}. Other columns are left out.`;
 find("table").placeholder = [about.columns.join(","), about.columns.map((_, n) => about.mean[n].toPrecision(4)).join(",")].join("\n");
 
@@ -29,17 +29,19 @@ function calibrated(levels, moved) {
 function drawing(name, past, ahead) {
   const values = [...past, ...ahead.flat()].filter(Number.isFinite);
   const least = Math.min(...values), most = Math.max(...values), all = past.length + ahead.length;
-  const x = (n) => 60 + (n * (WIDTH - 70)) / Math.max(1, all - 1);
+  const marks = [most, (most + least) / 2, least], words = marks.map((value) => `${+value.toPrecision(4)}`);
+  const width = find("form").clientWidth || 760, left = 20 + 7.5 * Math.max(...words.map((one) => one.length));
+  const x = (n) => left + (n * (width - left - 10)) / Math.max(1, all - 1);
   const y = (value) => 10 + ((most - value) * (HEIGHT - 40)) / (most - least || 1);
   const line = (points) => points.map(([n, value], k) => `${k ? "L" : "M"}${x(n).toFixed(1)} ${y(value).toFixed(1)}`).join("");
   const later = (level) => ahead.map((levels, n) => [past.length + n, levels[level]]);
   const middle = Math.floor(ahead[0].length / 2), last = ahead[0].length - 1;
-  const parts = [most, (most + least) / 2, least].map((value) => h("text", { x: 50, y: y(value) + 4, "text-anchor": "end", "font-size": 12, fill: "var(--soft)" }, value.toPrecision(4)));
+  const parts = marks.map((value, n) => h("text", { x: left - 10, y: y(value) + 4, "text-anchor": "end", "font-size": 12, fill: "var(--soft)" }, words[n]));
   if (last > 0) parts.push(h("path", { d: `${line(later(0))}${line(later(last).reverse()).replace("M", "L")}Z`, fill: "var(--band)" }));
   const known = past.map((value, n) => [n, value]).filter(([, value]) => Number.isFinite(value));
   parts.push(h("path", { d: line(known), fill: "none", stroke: "var(--ink)", "stroke-width": 1.5 }));
   parts.push(h("path", { d: line([...known.slice(-1), ...later(middle)]), fill: "none", stroke: "var(--accent)", "stroke-width": 2 }));
-  return h("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `${name} and its forecast` }, ...parts);
+  return h("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": `${name} and its forecast` }, ...parts);
 }
 
 function show() {

@@ -14,7 +14,9 @@ from ostinato import Config
 from ostinato.errors import BadInput
 from ostinato.serving.app import Service
 from ostinato.serving.gate import Gate
-from ostinato.serving.requests import Limits
+from ostinato.serving.requests import Completion, Generate, Limits
+from ostinato.serving.stepped import Busy
+from ostinato.serving.worker import Full
 from ostinato.tasks import Adding
 from untrained import untrained, untrained_run, write_files
 
@@ -133,6 +135,39 @@ def test_a_session_goes_on_where_it_was(client, run):
     assert client.delete(f"/sessions/{name}").json() == {"ended": True}
     gone = client.post("/generate", json=body)
     assert gone.status_code == 404 and "there is no session" in gone.json()["error"]
+
+
+def test_a_streamed_text_keeps_others_from_its_session(client):
+    texts = client.service.stepped
+
+    async def twice():
+        how = Generate(prompt="the ", session=texts.sessions.open().name, stream=True)
+        answer = await texts.generate(None, how, {})
+        with pytest.raises(Busy, match="another request uses this session"):
+            await texts.generate(None, how, {})
+        written = [one async for one in answer.body_iterator]
+        assert b'"ended":"length"' in written[-1]
+        texts.sessions.close(how.session)  # nobody uses it any more
+
+    client.portal.call(twice)
+
+
+def test_nothing_is_written_for_a_client_that_vanished(client, monkeypatch):
+    """None of several texts, whichever is waited for."""
+    texts, jobs = client.service.stepped, []
+    add = texts.turns.batcher.add
+    monkeypatch.setattr(texts.turns.batcher, "add", lambda job: jobs.append(job) or add(job))
+
+    class Vanished:
+        async def is_disconnected(self):
+            return True
+
+    async def ask():
+        with pytest.raises(Full):
+            await texts.complete(Vanished(), Completion(max_tokens=200, n=3), {"prompt": "the "})
+
+    client.portal.call(ask)
+    assert [job.gone for job in jobs] == [True] * 3
 
 
 def test_sessions_have_a_limit_and_expire(run):

@@ -1,5 +1,6 @@
 """A served run gives what the run gives, to many at once, and refuses the rest in a line."""
 
+import asyncio
 import concurrent.futures
 import itertools
 import json
@@ -14,7 +15,7 @@ from ostinato import Config
 from ostinato.errors import BadInput
 from ostinato.serving.app import Service
 from ostinato.serving.gate import Gate
-from ostinato.serving.requests import Completion, Generate, Limits
+from ostinato.serving.requests import Completion, Generate, Limits, Nothing
 from ostinato.serving.stepped import Busy
 from ostinato.serving.worker import Full
 from ostinato.tasks import Adding
@@ -152,19 +153,26 @@ def test_a_streamed_text_keeps_others_from_its_session(client):
     client.portal.call(twice)
 
 
+class Asking:
+    """A request, as far as whoever answers it asks about it."""
+
+    def __init__(self, gone):
+        self.gone = gone
+
+    async def is_disconnected(self):
+        return self.gone
+
+
 def test_nothing_is_written_for_a_client_that_vanished(client, monkeypatch):
     """None of several texts, whichever is waited for."""
     texts, jobs = client.service.stepped, []
     add = texts.turns.batcher.add
     monkeypatch.setattr(texts.turns.batcher, "add", lambda job: jobs.append(job) or add(job))
 
-    class Vanished:
-        async def is_disconnected(self):
-            return True
-
     async def ask():
+        how = Completion(max_tokens=200, n=3)
         with pytest.raises(Full):
-            await texts.complete(Vanished(), Completion(max_tokens=200, n=3), {"prompt": "the "})
+            await texts.complete(Asking(gone=True), how, {"prompt": "the "})
 
     client.portal.call(ask)
     assert [job.gone for job in jobs] == [True] * 3
@@ -413,6 +421,30 @@ def test_what_is_answered_as_a_whole(kind, path, body, method, run_of):
             refused(client, path, wrong, "")
 
 
+def test_nobody_waits_longer_for_a_whole_answer_than_they_may(run_of, monkeypatch):
+    """A client that vanishes, one whose time is over, and an end of the server."""
+    with client_of(run_of("classify"), Limits(seconds=0.01)) as client:
+        whole, asked = client.service.whole, []
+
+        def never(inputs):
+            asked.append(concurrent.futures.Future())
+            if len(asked) == 3:
+                client.service.end_soon(0)
+            return asked[-1]
+
+        monkeypatch.setattr(whole.gatherer, "ask", never)
+
+        async def ask(gone, error):
+            with pytest.raises(error):
+                await whole.each(Asking(gone), Nothing(), {"texts": ["fine"]})
+            await asyncio.sleep(0)  # what was cancelled hears of it
+
+        client.portal.call(ask, True, Full)
+        client.portal.call(ask, False, TimeoutError)
+        client.portal.call(ask, False, Full)
+        assert [one.cancelled() for one in asked] == [True] * 3
+
+
 def test_forecasts(run_of, files):
     run = run_of("quantiles")
     rows = [
@@ -433,6 +465,8 @@ def test_forecasts(run_of, files):
         for wrong in bad:
             refused(client, "/forecast", {"rows": wrong}, "")
             refused(client, "/forecast", {"rows": wrong, "steps": 3}, "")
+        for wrong in ([named[0], rows[1]], [named[0], 3], [rows]):
+            refused(client, "/forecast", {"rows": wrong, "steps": 3}, "each row must be numbers")
         for steps in (0, -1, "a", 1.5, 10**6, True):
             refused(client, "/forecast", {"rows": rows, "steps": steps}, "steps must be")
         for wrong in ({}, {"rows": rows, "horizon": 2}, {"rows": [*rows, [1]]}, *HARMED):

@@ -96,6 +96,8 @@ def write_whole(path: str | os.PathLike, *data: bytes | memoryview, mode: int = 
         (['notes.txt'], b'two')
     """
     path = Path(path)
+    if path.is_dir():
+        raise BadInput(f"{path} is a folder; name a file in it")
     if not path.parent.is_dir():
         raise BadInput(f"there is no folder {path.parent} to save {path.name} in")
     beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}.ostinato-part")  # see `_LEFTOVER`

@@ -4,6 +4,7 @@ Nothing of it needs a package beyond the standard library, but for the protocol 
 """
 
 import asyncio
+import contextlib
 import ipaddress
 import socket
 import warnings
@@ -17,6 +18,7 @@ from .errors import BadInput
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 PATIENCE = 10.0  # seconds for a body to arrive
 HEADERS_WITHIN = 10.0  # seconds for a request to arrive
+LINGERING = 5.0  # seconds in which the rest of a refused request is read
 CONNECTIONS = 1000
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict]]
@@ -164,17 +166,50 @@ def again(body: bytes, receive: Receive) -> Receive:
     return once
 
 
+def to_the_end(receive: Receive) -> Receive:
+    """A `receive` that waits for nothing more once the body of its request has ended."""
+    ended = False
+
+    async def rest() -> dict:
+        nonlocal ended
+        message = {"type": "http.disconnect"} if ended else await receive()
+        ended = not message.get("more_body", False)
+        return message
+
+    return rest
+
+
 async def answer(
-    send: Send, status: int, body: bytes, kind: bytes, headers: Sequence[tuple] = ()
+    send: Send,
+    rest: Receive,
+    status: int,
+    body: bytes,
+    kind: bytes,
+    headers: Sequence[tuple] = (),
 ) -> None:
-    """A whole answer after which the connection is closed."""
+    """A whole answer after which the connection is closed.
+
+    The rest of the request is read for a while and forgotten: a connection that is closed before
+    is reset, and a client that still sends never sees the answer.
+
+    Args:
+        send: of the request.
+        rest: what comes of its body, `to_the_end`.
+        status, body, kind, headers: of the answer.
+    """
     own = [
         (b"content-type", kind + b"; charset=utf-8"),
+        (b"content-length", b"%d" % len(body)),
         (b"cache-control", b"no-store"),
         (b"connection", b"close"),
     ]
     await send({"type": "http.response.start", "status": status, "headers": [*own, *headers]})
-    await send({"type": "http.response.body", "body": body})
+    await send({"type": "http.response.body", "body": body, "more_body": True})
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(LINGERING):
+            while (await rest())["type"] == "http.request":
+                pass
+    await send({"type": "http.response.body", "body": b""})
 
 
 def json_object(body: bytes) -> dict[str, Any]:

@@ -100,6 +100,11 @@ def test_a_forecast_row_by_row_is_that_after_the_table(forecaster, table):
     np.testing.assert_allclose(made.values, expected.values, rtol=1e-5)
     again = forecaster.stream().read(row for _, row in frame.iterrows())
     np.testing.assert_array_equal(again.values, made.values)
+    nullable = frame.convert_dtypes()  # its missing values are NA
+    again = forecaster.stream().read(row for _, row in nullable.iterrows())
+    np.testing.assert_array_equal(again.values, made.values)
+    again = forecaster.stream().step({"sold": 1, "price": 2, "day": nullable["price"][5]})
+    assert again.rows() == forecaster.stream().step({"sold": 1, "price": 2, "day": None}).rows()
 
 
 @pytest.fixture(scope="module")
@@ -232,6 +237,8 @@ def test_rows_of_pandas_are_read_by_name_whatever_their_order(folder):
         for _, row in wrong[:3].iterrows():
             with pytest.raises(BadInput, match=r"no 'b'|column '[ab]' (must be|is missing)"):
                 stream.step(row)
+    with pytest.raises(BadInput, match="a row is the numbers a, b; got"):  # in no order
+        stream.step({1, 2})
     with pytest.raises(BadInput, match="column 'b' must be a number, got a number of 401 digits"):
         stream.step([1, 10**400])
     with pytest.raises(BadInput, match="the number 1e\\+300 is too large"):
@@ -311,6 +318,10 @@ def test_a_state_before_the_first_step(writer, tmp_path):
         (lambda s: setattr(s, "state", {"0.0": [1]}), "a state is a dictionary of 0.0, 0.1"),
         (lambda s: setattr(s, "state", 3), "a state is a dictionary of 0.0, 0.1"),
         (lambda s: setattr(s, "state", dict.fromkeys(s.state, np.ones(4))), "must be float32"),
+        (lambda s: setattr(s, "state", {n: [[1], [2, 3]] for n in s.state}), "must be float32"),
+        (lambda s: setattr(s, "state", dict.fromkeys(s.state, np.full(5, 1e39))), "of float32"),
+        (lambda s: s.save(""), "is a folder; name a file in it"),
+        (lambda s: s.save("/"), "is a folder; name a file in it"),
     ],
 )
 def test_a_wrong_value_is_refused(do, words, writer):
@@ -341,7 +352,7 @@ def test_a_wrong_number_of_sequences(writer):
     for count in (0, -1, 1.5, "2", True, 10**9):
         with pytest.raises(BadInput, match="sequences"):
             writer.stream(sequences=count)
-    for values in ("ab", ["a"], [["a"]]):
+    for values in ("ab", ["a"], [["a"]], {"a", "b"}, 3, None):
         with pytest.raises(BadInput, match="takes a list of as many values"):
             writer.stream(sequences=2).step(values)
 

@@ -1,5 +1,6 @@
 """A served run gives what the run gives, to many at once, and refuses the rest in a line."""
 
+import asyncio
 import concurrent.futures
 import itertools
 import json
@@ -14,7 +15,9 @@ from ostinato import Config
 from ostinato.errors import BadInput
 from ostinato.serving.app import Service
 from ostinato.serving.gate import Gate
-from ostinato.serving.requests import Limits
+from ostinato.serving.requests import Completion, Generate, Limits, Nothing
+from ostinato.serving.stepped import Busy
+from ostinato.serving.worker import Full
 from ostinato.tasks import Adding
 from untrained import untrained, untrained_run, write_files
 
@@ -133,6 +136,46 @@ def test_a_session_goes_on_where_it_was(client, run):
     assert client.delete(f"/sessions/{name}").json() == {"ended": True}
     gone = client.post("/generate", json=body)
     assert gone.status_code == 404 and "there is no session" in gone.json()["error"]
+
+
+def test_a_streamed_text_keeps_others_from_its_session(client):
+    texts = client.service.stepped
+
+    async def twice():
+        how = Generate(prompt="the ", session=texts.sessions.open().name, stream=True)
+        answer = await texts.generate(None, how, {})
+        with pytest.raises(Busy, match="another request uses this session"):
+            await texts.generate(None, how, {})
+        written = [one async for one in answer.body_iterator]
+        assert b'"ended":"length"' in written[-1]
+        texts.sessions.close(how.session)  # nobody uses it any more
+
+    client.portal.call(twice)
+
+
+class Asking:
+    """A request, as far as whoever answers it asks about it."""
+
+    def __init__(self, gone):
+        self.gone = gone
+
+    async def is_disconnected(self):
+        return self.gone
+
+
+def test_nothing_is_written_for_a_client_that_vanished(client, monkeypatch):
+    """None of several texts, whichever is waited for."""
+    texts, jobs = client.service.stepped, []
+    add = texts.turns.batcher.add
+    monkeypatch.setattr(texts.turns.batcher, "add", lambda job: jobs.append(job) or add(job))
+
+    async def ask():
+        how = Completion(max_tokens=200, n=3)
+        with pytest.raises(Full):
+            await texts.complete(Asking(gone=True), how, {"prompt": "the "})
+
+    client.portal.call(ask)
+    assert [job.gone for job in jobs] == [True] * 3
 
 
 def test_sessions_have_a_limit_and_expire(run):
@@ -378,6 +421,30 @@ def test_what_is_answered_as_a_whole(kind, path, body, method, run_of):
             refused(client, path, wrong, "")
 
 
+def test_nobody_waits_longer_for_a_whole_answer_than_they_may(run_of, monkeypatch):
+    """A client that vanishes, one whose time is over, and an end of the server."""
+    with client_of(run_of("classify"), Limits(seconds=0.01)) as client:
+        whole, asked = client.service.whole, []
+
+        def never(inputs):
+            asked.append(concurrent.futures.Future())
+            if len(asked) == 3:
+                client.service.end_soon(0)
+            return asked[-1]
+
+        monkeypatch.setattr(whole.gatherer, "ask", never)
+
+        async def ask(gone, error):
+            with pytest.raises(error):
+                await whole.each(Asking(gone), Nothing(), {"texts": ["fine"]})
+            await asyncio.sleep(0)  # what was cancelled hears of it
+
+        client.portal.call(ask, True, Full)
+        client.portal.call(ask, False, TimeoutError)
+        client.portal.call(ask, False, Full)
+        assert [one.cancelled() for one in asked] == [True] * 3
+
+
 def test_forecasts(run_of, files):
     run = run_of("quantiles")
     rows = [
@@ -398,6 +465,8 @@ def test_forecasts(run_of, files):
         for wrong in bad:
             refused(client, "/forecast", {"rows": wrong}, "")
             refused(client, "/forecast", {"rows": wrong, "steps": 3}, "")
+        for wrong in ([named[0], rows[1]], [named[0], 3], [rows]):
+            refused(client, "/forecast", {"rows": wrong, "steps": 3}, "each row must be numbers")
         for steps in (0, -1, "a", 1.5, 10**6, True):
             refused(client, "/forecast", {"rows": rows, "steps": steps}, "steps must be")
         for wrong in ({}, {"rows": rows, "horizon": 2}, {"rows": [*rows, [1]]}, *HARMED):

@@ -116,10 +116,11 @@ class Service:
 
     def end_soon(self, seconds: float) -> None:
         """Take on nothing more, and let what goes on end within some seconds."""
+        end = time.monotonic() + seconds
         if self.stepped is not None:
-            self.stepped.turns.ending = time.monotonic() + seconds
+            self.stepped.turns.ending = end
         if self.whole is not None:
-            self.whole.ending = True
+            self.whole.ending = end
 
     async def health(self, request: Request, chosen: Any, more: Any) -> Any:
         numbers = {name: int(value) for name, (_, value) in self._gauges().items()}

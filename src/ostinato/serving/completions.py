@@ -9,14 +9,13 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import StreamingResponse
 
 from ..errors import BadInput
 from ..settings import shown
 from .batcher import Job
 from .requests import Completion, Endpoint
 from .texts import Texts
-from .turns import Writing, event
+from .turns import Writing, event, streamed
 
 MAX_STOPS = 4
 MAX_TEXTS = 100  # of one request
@@ -85,15 +84,13 @@ class Completions(Texts):
             "created": int(time.time()),
             "model": self.name,
         }
-        for job in jobs:
-            self.turns.submit(job)
         if chosen.stream:
-            events = self._events(jobs, texts, stops, chosen, head)
-            return StreamingResponse(events, media_type="text/event-stream")
+            return await streamed(self._events(jobs, texts, stops, chosen, head))
         choices = []
-        for n, (job, prompt) in enumerate(zip(jobs, texts, strict=True)):
-            await self.turns.finish(request, job)
-            choices.append(self._choice(n, job, prompt, stops, chosen))
+        with self.turns.submitted(jobs):
+            for n, (job, prompt) in enumerate(zip(jobs, texts, strict=True)):
+                await self.turns.finish(request, job)
+                choices.append(self._choice(n, job, prompt, stops, chosen))
         used, made = sum(lengths), sum(job.drawn for job in jobs)
         usage = {"prompt_tokens": used, "completion_tokens": made, "total_tokens": used + made}
         return {**head, "choices": choices, "usage": usage}
@@ -123,7 +120,7 @@ class Completions(Texts):
             choice = {"text": text, "index": n, "logprobs": None, "finish_reason": ended}
             return event({**head, "choices": [choice]})
 
-        try:
+        with self.turns.submitted(jobs):
             for n, (job, prompt) in enumerate(zip(jobs, texts, strict=True)):
                 if chosen.echo:
                     yield chunk(n, prompt, None)
@@ -132,9 +129,6 @@ class Completions(Texts):
                     yield chunk(n, piece, None)
                 yield chunk(n, "", reason(job))
             yield event(b"[DONE]")
-        finally:
-            for job in jobs:
-                job.gone = True
 
 
 def reason(job: Job) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from ..web import Receive, Scope, Send, again, answer, read_body
+from ..web import Receive, Scope, Send, again, answer, read_body, to_the_end
 
 HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -101,18 +101,17 @@ class Gate:
 
     async def _checked(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        rest = to_the_end(receive)
         if (refused := self._refusal(headers)) is not None:
-            return await _refuse(send, 403, refused)
+            return await _refuse(send, rest, 403, refused)
         length = headers.get(b"content-length", "0")
         too_large = f"a request has at most {self.body} bytes"
         if not length.isdecimal() or int(length[:20]) > self.body:
-            return await _refuse(send, 413, too_large)
-        if scope["method"] not in ("GET", "HEAD"):
-            body = await read_body(receive, self.body)
-            if body is None:
-                return await _refuse(send, 413, f"{too_large}, and arrives in time")
-            receive = again(body, receive)
-        await self.app(scope, receive, send)
+            return await _refuse(send, rest, 413, too_large)
+        body = await read_body(rest, self.body)
+        if body is None:
+            return await _refuse(send, rest, 413, f"{too_large}, and arrives in time")
+        await self.app(scope, again(body, receive), send)
 
     def _refusal(self, headers: dict[bytes, str]) -> str | None:
         host = headers.get(b"host", "").lower()
@@ -124,5 +123,5 @@ class Gate:
         return None
 
 
-async def _refuse(send: Send, status: int, words: str) -> None:
-    await answer(send, status, msgspec.json.encode({"error": words}), b"application/json")
+async def _refuse(send: Send, rest: Receive, status: int, words: str) -> None:
+    await answer(send, rest, status, msgspec.json.encode({"error": words}), b"application/json")

@@ -142,8 +142,8 @@ class Stepped:
         if not values:
             raise BadInput("there is nothing to read")
         job = Job(values, state=state, keep=session is not None)
-        with self.using(session, job):
-            await self.turns.finish(request, self.turns.submit(job))
+        with self.using(session, job), self.turns.submitted([job]):
+            await self.turns.finish(request, job)
         assert job.outputs is not None
         (answer,) = self.codec.tell(job.outputs[None])
         return answer

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from starlette.requests import Request
-from starlette.responses import StreamingResponse
 
 from ..decoding.text import checked_stop
 from ..errors import BadInput
@@ -15,7 +14,7 @@ from ..runs.streaming.readers import CharacterReader
 from .batcher import Job
 from .requests import Drawing, Endpoint, Following, Generate, Scored
 from .stepped import Session, Sessions, Stepped
-from .turns import Turns, Writing, event
+from .turns import Turns, Writing, event, streamed
 
 
 class Texts(Stepped):
@@ -82,24 +81,25 @@ class Texts(Stepped):
         job = self.job(chosen.prompt, chosen.length, chosen, stops, session)
         writing = Writing(self.text, stops)
         if not chosen.stream:
-            with self.using(session, job):
-                await self.turns.finish(request, self.turns.submit(job))
+            with self.using(session, job), self.turns.submitted([job]):
+                await self.turns.finish(request, job)
             return {"text": writing.whole(job), **_about(job)}
-        self.turns.submit(job)
 
         async def events() -> AsyncIterator[bytes]:
-            with self.using(session, job):
+            with self.using(session, job), self.turns.submitted([job]):
                 async for piece in self.turns.pieces(job, writing):
                     yield event({"text": piece})
             yield event(_about(job))
 
-        return StreamingResponse(events(), media_type="text/event-stream")
+        return await streamed(events())
 
     async def score(self, request: Request, chosen: Scored, more: Any) -> Any:
         values = self.symbols(chosen.text)
         if len(values) < 2:
             raise BadInput("a score is of at least two characters, of which the first is given")
-        job = await self.turns.finish(request, self.turns.submit(Job(values, scored=True)))
+        job = Job(values, scored=True)
+        with self.turns.submitted([job]):
+            await self.turns.finish(request, job)
         bits, count = -sum(job.logs) / float(np.log(2)), len(job.logs)
         each = {"logs": job.logs} if chosen.each else {}
         return {"bits": bits, "bits_per_symbol": bits / count, "count": count, **each}

@@ -3,12 +3,13 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
 import msgspec
 import numpy as np
 from starlette.requests import Request
+from starlette.responses import StreamingResponse
 
 from ..decoding.text import Decoder, Stop
 from ..errors import BadInput
@@ -24,6 +25,22 @@ def event(content: Any) -> bytes:
     """A server-sent event."""
     words = content if isinstance(content, bytes) else msgspec.json.encode(content)
     return b"data: " + words + b"\n\n"
+
+
+async def streamed(events: AsyncIterator[bytes]) -> StreamingResponse:
+    """An answer of server-sent events.
+
+    The first is waited for here: what they need is taken before another request is read, a refusal
+    is an answer of its own, and events that nobody reads are ended when they are forgotten.
+    """
+    first = await anext(events)
+
+    async def all_of_them() -> AsyncIterator[bytes]:
+        yield first
+        async for one in events:
+            yield one
+
+    return StreamingResponse(all_of_them(), media_type="text/event-stream")
 
 
 class Turns:
@@ -54,8 +71,7 @@ class Turns:
         if over and self._loop is not None:
             self._loop.call_soon_threadsafe(lambda: [job.waiter.set() for job in over])
 
-    def submit(self, job: Job) -> Job:
-        """Give a job to the batcher."""
+    def _submit(self, job: Job) -> None:
         if self.ending < float("inf"):
             raise Full
         count = len(job.values) + job.draws
@@ -64,7 +80,17 @@ class Turns:
         job.deadline = time.monotonic() + self.seconds
         job.waiter = asyncio.Event()  # set when it has ended, and its state is kept
         self.batcher.add(job)
-        return job
+
+    @contextlib.contextmanager
+    def submitted(self, jobs: Sequence[Job]) -> Iterator[None]:
+        """Give jobs to the batcher, and let go of those that have not ended with the block."""
+        try:
+            for job in jobs:
+                self._submit(job)
+            yield
+        finally:
+            for job in jobs:
+                job.gone = True
 
     async def _end(self, job: Job, seconds: float) -> None:
         """Wait until a job has ended, but no longer than some seconds."""
@@ -73,36 +99,31 @@ class Turns:
             async with asyncio.timeout(seconds):
                 await job.waiter.wait()
 
-    async def finish(self, request: Request, job: Job) -> Job:
+    async def finish(self, request: Request, job: Job) -> None:
         """Wait until a job has ended; raises if it has not come to its end."""
-        try:
-            while not job.waiter.is_set() and not await request.is_disconnected():
-                await self._end(job, LOOKING)
-        finally:
-            job.gone = True  # if it has not ended
+        while not job.waiter.is_set() and not await request.is_disconnected():
+            if time.monotonic() > job.deadline + LOOKING:  # it still waits for a slot
+                raise Full
+            await self._end(job, LOOKING)
         if job.ended == "time":
             raise TimeoutError
         if job.ended in ("gone", None):
             raise Full
         if job.ended == "damaged":
             raise BadInput("the outputs of the network are not finite numbers")
-        return job
 
     async def pieces(self, job: Job, text: "Writing") -> AsyncIterator[str]:
         """The text of a job as it is written."""
         sent = 0
-        try:
-            while True:
-                ended, symbols = job.ended if job.waiter.is_set() else None, job.symbols
-                piece = text.push(symbols[sent:]) + (text.end() if ended else "")
-                sent = len(symbols)
-                if piece:
-                    yield piece
-                if ended is not None:
-                    return
-                await self._end(job, TOGETHER * max(10, len(self.batcher.active)))
-        finally:
-            job.gone = True  # if it has not ended
+        while True:
+            ended, symbols = job.ended if job.waiter.is_set() else None, job.symbols
+            piece = text.push(symbols[sent:]) + (text.end() if ended else "")
+            sent = len(symbols)
+            if piece:
+                yield piece
+            if ended is not None:
+                return
+            await self._end(job, TOGETHER * max(10, len(self.batcher.active)))
 
 
 class Writing:

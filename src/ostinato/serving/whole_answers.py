@@ -1,7 +1,9 @@
 """Routes of what is answered as a whole: a label, tags, a translation, a forecast."""
 
 import asyncio
+import contextlib
 import dataclasses
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -15,6 +17,7 @@ from ..tasks.series.forecast import Forecast
 from .gathering import Gatherer
 from .requests import Endpoint, Nothing, Searched, Steps, listed
 from .stepped import Stepped
+from .turns import LOOKING
 from .worker import Full
 
 
@@ -101,7 +104,7 @@ class WholeAnswers:
 
     def __init__(self, run: Run, verb: str, limits: Any, stepped: Stepped | None) -> None:
         self.run, self.verb, self.use, self.limits = run, verb, USES[verb], limits
-        self.stepped, self.ending = stepped, False
+        self.stepped, self.ending = stepped, float("inf")  # when everything must have ended
         self.gatherer = Gatherer(self._answers, limits.waiting)
 
     def endpoints(self) -> list[Endpoint]:
@@ -116,7 +119,7 @@ class WholeAnswers:
         longest = max(map(len, inputs))
         if longest > self.limits.length:
             raise BadInput(f"an input has at most {self.limits.length} parts, got {longest}")
-        answers = await self._asked(inputs, chosen)
+        answers = await self._asked(request, inputs, chosen)
         return {self.use.answers: [self.use.plain(answer) for answer in answers]}
 
     async def forecast(self, request: Request, chosen: Any, more: Any) -> Any:
@@ -125,15 +128,25 @@ class WholeAnswers:
         if self.stepped is not None and chosen.steps is None:
             made = await self.stepped.read(request, [*self.stepped.codec.reader(rows)])
         else:
-            (made,) = await self._asked([_table(rows)], chosen)
+            (made,) = await self._asked(request, [_table(rows)], chosen)
         return {"forecast": made.rows()}
 
-    async def _asked(self, inputs: list[Any], chosen: Any) -> list[Any]:
+    async def _asked(self, request: Request, inputs: list[Any], chosen: Any) -> list[Any]:
         options = {name: x for name, x in dataclasses.asdict(chosen).items() if x is not None}
-        if self.ending:
+        if self.ending < float("inf"):
             raise Full
-        async with asyncio.timeout(self.limits.seconds):
-            return await asyncio.wrap_future(self.gatherer.ask(inputs, **options))
+        answers = asyncio.wrap_future(self.gatherer.ask(inputs, **options))
+        deadline = time.monotonic() + self.limits.seconds
+        try:
+            while not answers.done():
+                if time.monotonic() > self.ending or await request.is_disconnected():
+                    raise Full
+                if time.monotonic() > deadline:
+                    raise TimeoutError
+                await asyncio.wait([answers], timeout=LOOKING)
+            return answers.result()
+        finally:
+            answers.cancel()  # if nobody waits for it any more
 
     def _answers(self, inputs: list[Any], **options: Any) -> list[Any]:
         """In the thread of the gatherer: what the run answers."""
@@ -144,11 +157,12 @@ class WholeAnswers:
 
 def _table(rows: list[Any]) -> Any:
     """Rows as what a run forecasts from: a data frame, or an array."""
-    if not isinstance(rows[0], dict):
-        try:
-            return np.array(rows, float)
-        except (TypeError, ValueError):
-            raise BadInput(f"a row must be numbers, or an object; got {shown(rows[0])}") from None
+    if not all(isinstance(row, dict) for row in rows):
+        with contextlib.suppress(TypeError, ValueError):
+            array = np.array(rows, float)
+            if array.ndim < 3:
+                return array
+        raise BadInput(f"each row must be numbers, or each an object; got {shown(rows)}")
     with needing("a forecast from objects", "pandas", "tables"):
         import pandas
     return pandas.DataFrame(rows)

@@ -17,7 +17,7 @@ from html import escape
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, quote, urlencode
 
-from ..web import Receive, Scope, Send, again, answer, read_body
+from ..web import Receive, Scope, Send, again, answer, read_body, to_the_end
 
 BODY = 64 << 10  # bytes
 COOKIE = "ostinato-studio"
@@ -53,44 +53,40 @@ class Guard:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        rest = to_the_end(receive)
         refused = self._refusal(scope, headers)
         if refused is not None:
-            if scope["method"] not in ("GET", "HEAD"):
-                # Or the connection is reset before the answer has been read.
-                await read_body(receive, BODY)
-            return await _answer(send, 403, refused)
+            return await _answer(send, rest, 403, refused)
         if self._asked(scope):
-            return await self._enter(scope, send)
+            return await self._enter(scope, rest, send)
         if int(headers.get(b"content-length", "0") or 0) > BODY:
-            return await _answer(send, 413, "the request is too large")
-        if scope["method"] not in ("GET", "HEAD"):
-            body = await read_body(receive, BODY)
-            if body is None:
-                return await _answer(send, 413, "the request is too large, or too slow")
-            receive = again(body, receive)
+            return await _answer(send, rest, 413, "the request is too large")
+        body = await read_body(rest, BODY)
+        if body is None:
+            return await _answer(send, rest, 413, "the request is too large, or too slow")
 
         async def guarded(message: dict) -> None:
             if message["type"] == "http.response.start":
                 message = {**message, "headers": [*message.get("headers", []), *HEADERS]}
             await send(message)
 
-        await self.app(scope, receive, guarded)
+        await self.app(scope, again(body, receive), guarded)
 
-    async def _enter(self, scope: Scope, send: Send) -> None:
+    async def _enter(self, scope: Scope, rest: Receive, send: Send) -> None:
         """Make the token a cookie, and go to the same address without it.
 
         A page leads there and not a redirection: after a link in a page of another site, such as a
         terminal in a browser, a redirected request would come without the cookie.
         """
         asked = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        rest = urlencode([pair for pair in asked if pair[0] != "token"])
-        address = "/" + quote(scope["path"].lstrip("/")) + (f"?{rest}" if rest else "")
+        others = urlencode([pair for pair in asked if pair[0] != "token"])
+        address = "/" + quote(scope["path"].lstrip("/")) + (f"?{others}" if others else "")
         page = (
             '<!DOCTYPE html><link rel="icon" href="data:,">'
             f'<meta http-equiv="refresh" content="0; url={escape(address)}">'
         )
         cookie = f"{self.cookie}={self.token}; Path=/; HttpOnly; SameSite=Strict"
-        await _answer(send, 200, page, b"text/html", [(b"set-cookie", cookie.encode())])
+        await _answer(send, rest, 200, page, b"text/html", [(b"set-cookie", cookie.encode())])
 
     def _refusal(self, scope: Scope, headers: dict[bytes, str]) -> str | None:
         host = headers.get(b"host", "").lower()
@@ -124,6 +120,11 @@ class Guard:
 
 
 async def _answer(
-    send: Send, status: int, words: str, kind: bytes = b"text/plain", more: Sequence[tuple] = ()
+    send: Send,
+    rest: Receive,
+    status: int,
+    words: str,
+    kind: bytes = b"text/plain",
+    more: Sequence[tuple] = (),
 ) -> None:
-    await answer(send, status, f"{words}\n".encode(), kind, [*HEADERS, *more])
+    await answer(send, rest, status, f"{words}\n".encode(), kind, [*HEADERS, *more])

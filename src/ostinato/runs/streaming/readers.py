@@ -5,7 +5,7 @@ A reader is made from the JSON of an `Interface` alone.
 
 import abc
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -213,7 +213,7 @@ class RowReader(Reader):
     def _numbers(self, value: Any) -> list[float]:
         cells = self._cells(value)
         try:
-            return [np.nan if cell is None else float(cell) for cell in cells]
+            return [np.nan if _is_missing(cell) else float(cell) for cell in cells]
         except _NO_NUMBER:
             for n, cell in enumerate(cells):
                 if not _is_number(cell):
@@ -232,7 +232,7 @@ class RowReader(Reader):
             cells = value.tolist()
             return [cells[n] for n in places]
         try:
-            cells = [] if isinstance(value, str | bytes) else [*value]
+            cells = [] if isinstance(value, str | bytes | Set) else [*value]
         except TypeError:
             cells = [value]
         if self.words or len(cells) != len(self.scaler.shift):
@@ -260,7 +260,7 @@ class RowReader(Reader):
 
     def _word(self, value: Any, name: str) -> str:
         word = self._cell(value, name)
-        if word is None or word != word:  # NaN
+        if _is_missing(word):
             return ""
         if not isinstance(word, str):
             raise BadInput(f"column {name!r} must be a word, got {shown(word)}")
@@ -282,9 +282,19 @@ def _has_names(value: Any) -> bool:
     return isinstance(value, Mapping) or hasattr(value, "keys")
 
 
+def _is_missing(cell: Any) -> bool:
+    """Whether a cell is `None`, or one that equals nothing: NaN, and the NA and NaT of pandas."""
+    try:
+        return cell is None or bool(cell != cell)
+    except TypeError:  # NA cannot even say so
+        return True
+    except ValueError:  # an array
+        return False
+
+
 def _is_number(value: Any) -> bool:
     try:
-        float(np.nan if value is None else value)
+        float(np.nan if _is_missing(value) else value)
     except _NO_NUMBER:
         return False
     return True

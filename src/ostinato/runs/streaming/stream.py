@@ -10,7 +10,7 @@ the value becomes, and y what the answer is made of; see `codecs`.
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Any, Self
 
 import equinox as eqx
@@ -161,8 +161,10 @@ class Stream:
         return outputs
 
     def _one_each(self, values: Any) -> list[Any]:
-        listed = None if isinstance(values, str | bytes | Mapping) else [*values]
-        if listed is None or len(listed) != self.sequences:
+        listed: list[Any] = []
+        if isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping | Set):
+            listed = [*values]
+        if len(listed) != self.sequences:
             raise BadInput(
                 f"a step of {self.sequences} sequences takes a list of as many values, got "
                 f"{shown(values)}"
@@ -230,13 +232,20 @@ class Stream:
             raise BadInput(f"a state is a dictionary of {', '.join(self._names)}; got {got}")
         leaves = []
         for name, own in zip(self._names, self._beginning, strict=True):
-            given = np.asarray(state[name])
+            try:
+                given = np.asarray(state[name])
+            except ValueError:  # lists of several lengths
+                given = np.array(None)
             if given.shape != own.shape or given.dtype.kind != own.dtype.kind:
                 raise BadInput(
                     f"{name} of the state must be {own.dtype}{own.shape}, got "
                     f"{given.dtype}{given.shape}"
                 )
-            leaves.append(given.astype(own.dtype))
+            try:
+                with np.errstate(over="raise"):
+                    leaves.append(given.astype(own.dtype))
+            except FloatingPointError:
+                raise BadInput(f"{name} of the state must be numbers of {own.dtype}") from None
         self._leaves = leaves
         self._start()
 

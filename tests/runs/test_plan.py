@@ -217,9 +217,10 @@ def test_the_command(ostinato, tmp_path):
         (("--machine", "cray"), "there is no machine 'cray'; there are h200, core"),
         (("--constant", "speed=1"), "there is no such constant"),
         (("--constant", "link=fast"), "give a number, as in link=5e10"),
-        (("--constant", "link=0"), "give a number above 0"),
-        (("--constant", "delay=-1"), "give a number of at least 0"),
-        (("--constant", "reading=0"), "give a number above 0"),
+        (("--constant", "link=0"), "give a number from 1e-30 to 1e+30"),
+        (("--constant", "flops=1e-300"), "give a number from 1e-30 to 1e+30"),
+        (("--constant", "delay=-1"), "give a number from 0 to 1e+30"),
+        (("--constant", "wait=nan"), "give a number from 0 to 1e+30"),
     ):
         code, out, err = ostinato("plan", "s.toml", *words)
         assert code == 2 and message in err and err.count("\n") == 1

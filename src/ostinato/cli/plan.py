@@ -15,6 +15,7 @@ from .arguments import Json, path
 from .output import answer
 
 BAR = 40  # characters of the longest time
+LARGE = 1e30  # the largest constant: a time of a larger one may not be finite
 # Constants by which the plan divides.
 DIVIDING = {"flops", "bfloat16", "exact", "bandwidth", "link", "between", "node", "width"}
 DIVIDING |= {"program", "program_bfloat16", "program_exact", "reading"}
@@ -96,8 +97,7 @@ def _constants(given: list[str] | None) -> dict[str, float]:
             constants[name] = float(value)
         except ValueError:
             raise BadInput(f"--constant {words:.60}: give a number, as in link=5e10") from None
-        if not 0 <= constants[name] < float("inf"):
-            raise BadInput(f"--constant {words:.60}: give a number of at least 0")
-        if name in DIVIDING and not constants[name]:
-            raise BadInput(f"--constant {words:.60}: give a number above 0")
+        least = 1 / LARGE if name in DIVIDING else 0
+        if not least <= constants[name] <= LARGE:
+            raise BadInput(f"--constant {words:.60}: give a number from {least:g} to {LARGE:g}")
     return constants

@@ -277,7 +277,7 @@ def kernels():
         print(json.dumps(line), flush=True)
 
 
-CONSTANTS = "flops exact full launch tick bandwidth program program_bfloat16 program_exact exchange"
+CONSTANTS = "flops exact full launch tick bandwidth program program_exact exchange reading"
 
 
 def fit():

@@ -42,6 +42,12 @@ def test_scripts_are_well_formed(name):
     subprocess.run(["bash", "-n", LAUNCH / name], check=True)
 
 
+def test_ssh_asks_for_machines():
+    told = subprocess.run(["bash", LAUNCH / "ssh.sh"], capture_output=True, text=True)
+    assert told.returncode == 2
+    assert told.stderr == "ssh.sh: give the machines, as in ./ssh.sh host1 host2\n"
+
+
 SSH = """#!/bin/bash
 shift
 exec bash -c "$*"
@@ -82,7 +88,7 @@ def free_port():
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     """A folder with settings, in which `ssh` is a shell and `srun` starts two processes."""
-    (tmp_path / "settings.toml").write_text(SETTINGS)
+    (tmp_path / "all settings.toml").write_text(SETTINGS)
     tools = tmp_path / "bin"
     tools.mkdir()
     itself = f'#!/bin/bash\nexec {sys.executable} -m ostinato "$@"\n'
@@ -95,7 +101,7 @@ def place(tmp_path, monkeypatch):
         "PYTHONPATH": str(Path(ostinato.__file__).parents[1]),
         "JAX_PLATFORMS": "cpu",
         "RUN": str(tmp_path / "run"),
-        "SETTINGS": "settings.toml",
+        "SETTINGS": "all settings.toml",
         "PORT": str(port),
         "COORDINATOR": f"127.0.0.1:{port}",
         "PROCESSES": "2",
@@ -138,7 +144,7 @@ def test_the_commands_train_with_local_processes(name, place):
 @pytest.mark.slow
 def test_open_mpi_starts_two_processes(place):
     """By JAX's own detection, of variables that `mpirun` sets."""
-    words = ["ostinato", "train", "--config", "settings.toml", "--run", "run", "--distributed"]
+    words = ["ostinato", "train", "--config", "all settings.toml", "--run", "run", "--distributed"]
     for more in ([], ["--resume", "--steps", "5"]):
         asked = words if not more else [*words[:2], *words[4:], *more]
         said = subprocess.run(["mpirun", "-n", "2", *asked], capture_output=True, text=True)

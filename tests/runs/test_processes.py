@@ -151,6 +151,17 @@ def test_half_of_a_launcher(never_started, monkeypatch):
         joining_processes.check_launcher(good)
 
 
+def test_a_port_that_is_taken(never_started):
+    """By a server for IPv4, for IPv6 or for both; JAX would end by a segmentation fault."""
+    families = [socket.AF_INET, *([socket.AF_INET6] if socket.has_dualstack_ipv6() else [])]
+    for family in families:
+        with socket.create_server(("", 0), family=family) as server:
+            port = server.getsockname()[1]
+            words = refused(lambda port=port: join_processes(f"10.0.0.1:{port}", 2, 0))
+            assert words.startswith(f"process 0 cannot listen at port {port} of this machine (Addr")
+    assert "JAX was asked" in refused(lambda: join_processes(f"10.0.0.1:{port}", 2, 0))  # free now
+
+
 def test_devices_that_are_not_there():
     for count in (0, -1, 1.5, "x", 1000):
         words = refused(lambda count=count: processes.shared_devices(count))

@@ -139,7 +139,10 @@ RUN_ROWS = [
     ),
     ({"layer_wise": 9}, "layer_wise trains one layer after the other; give --layers 2 or more"),
     ({"devices": 99}, "there are {devices} devices here, got --devices 99"),
-    ({"devices": 2, "batch": 3}, "2 devices cannot share a batch of 3 sequences equally"),
+    (
+        {"devices": 2, "batch": 3},
+        "2 devices cannot share a batch of 3 sequences equally; --batch must be a multiple of 2",
+    ),
     (
         {"devices": 2, "learner": "perceptron", "batch": 4},
         "devices cannot share a batch with the learner perceptron; leave out --devices",

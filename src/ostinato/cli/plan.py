@@ -15,14 +15,21 @@ from .arguments import Json, path
 from .output import answer
 
 BAR = 40  # characters of the longest time
+LARGE = 1e30  # the largest constant: a time of a larger one may not be finite
 # Constants by which the plan divides.
 DIVIDING = {"flops", "bfloat16", "exact", "bandwidth", "link", "between", "node", "width"}
-DIVIDING |= {"program", "program_bfloat16", "program_exact"}
+DIVIDING |= {"program", "program_bfloat16", "program_exact", "reading"}
 
 
 def plan(
     run: Annotated[Path, Argument(help="a run folder, or a TOML file of settings", parser=path)],
-    devices: Annotated[str, Option(help="numbers of devices, such as 1,2,8,64")] = "1,2,4,8,16,64",
+    devices: Annotated[
+        str | None,
+        Option(
+            help="numbers of devices, such as 1,2,8,64; by default powers of two that can share "
+            "the batch"
+        ),
+    ] = None,
     machine: Annotated[str, Option(help=f"what a device is: {', '.join(MACHINES)}")] = "h200",
     grow: Annotated[
         bool, Option("--grow", help="each device has the batch of the run, not its share of it")
@@ -65,7 +72,9 @@ def picture(rows: list[Planned]) -> list[str]:
     return lines
 
 
-def _counts(words: str) -> list[int]:
+def _counts(words: str | None) -> list[int] | None:
+    if words is None:
+        return None
     try:
         counts = [int(word) for word in words.split(",")]
     except ValueError:
@@ -88,8 +97,7 @@ def _constants(given: list[str] | None) -> dict[str, float]:
             constants[name] = float(value)
         except ValueError:
             raise BadInput(f"--constant {words:.60}: give a number, as in link=5e10") from None
-        if not 0 <= constants[name] < float("inf"):
-            raise BadInput(f"--constant {words:.60}: give a number of at least 0")
-        if name in DIVIDING and not constants[name]:
-            raise BadInput(f"--constant {words:.60}: give a number above 0")
+        least = 1 / LARGE if name in DIVIDING else 0
+        if not least <= constants[name] <= LARGE:
+            raise BadInput(f"--constant {words:.60}: give a number from {least:g} to {LARGE:g}")
     return constants

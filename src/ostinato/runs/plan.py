@@ -4,10 +4,11 @@ What a step computes is counted in its program (`work`), traced with the kernels
 would have. Each step of a loop through time takes
 
     scan      tick + (products + sums) launch + Σ max(f, √(f full)) / flops + bytes / bandwidth
-    kernel    exchanges · exchange + Σ f / program + bytes / bandwidth
+    kernel    exchanges · exchange + read / reading + Σ f / program + bytes / bandwidth
 
-for products of f operations; what is outside of loops is like a scan's, without a tick. A kernel's
-products are the share of the busiest of its programs. On P devices
+for products of f operations; a kernel is looked at besides, if the scan takes over at once where it
+fails. What is outside of loops is like a scan's, without a tick. A kernel's
+products, and what it reads, are the share of the busiest of its programs. On P devices
 
     computing    max(host, Σ times · part) (1 + apart log₂ P)
     reduction    wait log₂ P + start + 2 (P - 1) delay + 2 (P - 1) / P · bytes · N / link
@@ -28,6 +29,7 @@ import jax
 import numpy as np
 
 from ..data.scaling import DTYPE
+from ..errors import BadInput
 from ..learning import Learner
 from ..memory import FLOAT
 from ..through_time.backends.persistent import Chip, as_on
@@ -37,6 +39,7 @@ from .fit import per_device
 from .network.budget import network_shapes, parameter_count, units_of
 from .work import Part, parts_of
 
+USUAL = (1, 2, 4, 8, 16, 64)
 OF_BFLOAT16 = ("bfloat16", "float16")
 
 
@@ -54,6 +57,8 @@ class Machine(NamedTuple):
         program: operations per second of one program of a kernel, in float32.
         program_bfloat16, program_exact: how many times as many it does in these.
         exchange: seconds of an exchange between the programs of a kernel.
+        reading: bytes per second that such a program reads of what others hand out.
+        look: seconds in which the host sees whether a kernel has failed, and the device waits.
         cores: multiprocessors, for kernels; 0 for what has none.
         host: seconds in which a step is started, while the one before it is computed.
         apart: by which share computing takes longer with every doubling of the devices, because
@@ -79,6 +84,8 @@ class Machine(NamedTuple):
     program_bfloat16: float
     program_exact: float
     exchange: float
+    reading: float
+    look: float
     cores: float
     host: float
     apart: float
@@ -99,7 +106,7 @@ class Machine(NamedTuple):
                 / self._rate(product.kind, self.program, self.program_bfloat16, self.program_exact)
                 for product in part.products
             ]
-            waits = part.exchanges * self.exchange
+            waits = part.exchanges * self.exchange + part.read / self.reading
         else:
             times = [
                 max(product.operations, math.sqrt(product.operations * self.full))
@@ -112,7 +119,8 @@ class Machine(NamedTuple):
             "steps of time": waits,
             "memory": part.bytes / self.bandwidth,
         }
-        return {name: part.times * seconds for name, seconds in each.items()}
+        every = {name: part.times * seconds for name, seconds in each.items()}
+        return every | {"host": part.looks * self.look}
 
     def _rate(self, kind: str, base: float, half: float, exact: float) -> float:
         if kind == "float32":
@@ -131,17 +139,19 @@ class Machine(NamedTuple):
 
 MACHINES = {
     "h200": Machine(
-        flops=3.43e14,
+        flops=4.26e14,
         bfloat16=2,
-        exact=0.48,
-        full=1.74e10,
+        exact=0.481,
+        full=2.68e10,
         launch=2.33e-6,
-        tick=1.96e-6,
-        bandwidth=2.32e12,
-        program=4.4e11,
-        program_bfloat16=3.98,
-        program_exact=0.25,
-        exchange=2.19e-6,
+        tick=1.92e-6,
+        bandwidth=1.86e12,
+        program=7e11,
+        program_bfloat16=10.8,
+        program_exact=0.206,
+        exchange=1.76e-6,
+        reading=2.7e10,
+        look=3.75e-4,
         cores=132,
         host=7.9e-4,
         apart=0.02,
@@ -166,6 +176,8 @@ MACHINES = {
         program_bfloat16=1,
         program_exact=1,
         exchange=0,
+        reading=1,
+        look=0,
         cores=0,
         host=0,
         apart=0.23,
@@ -216,7 +228,7 @@ class Pass(NamedTuple):
 
 def seconds_of(parts: Iterable[Part], machine: Machine) -> tuple[float, str]:
     """Seconds in which a device computes the parts of a program, and what takes most of them."""
-    total = dict.fromkeys(("products", "steps of time", "memory"), 0.0)
+    total = dict.fromkeys(("products", "steps of time", "memory", "host"), 0.0)
     for part in parts:
         for name, seconds in machine.seconds(part).items():
             total[name] += seconds
@@ -229,14 +241,14 @@ def chip_of(name: str, machine: Machine) -> Chip:
 
 
 def plan(
-    config: Config, machine: Machine, devices: list[int], grow: bool = False
+    config: Config, machine: Machine, devices: list[int] | None, grow: bool = False
 ) -> Iterator[Planned]:
     """A run's step on each of some numbers of devices.
 
     Args:
         config: the run; its batch is shared by all devices.
         machine: their constants.
-        devices: how many, each time.
+        devices: how many, each time; by default those of `USUAL` that can share the batch.
         grow: whether the batch grows with the devices, so that each has as many sequences.
 
     Example:
@@ -264,9 +276,14 @@ def plan(
             held = sum(part.stacked for part in parts) / 2
             return Pass(*seconds_of(parts, machine), held)
 
-        for count in devices:
+        for count in devices or USUAL:
             now = config.replace(batch=config.batch_size * (count if grow else 1), devices=count)
-            learner = build_learner(now, task, here=False)
+            try:
+                learner = build_learner(now, task, here=False)
+            except BadInput:
+                if devices or count == 1:
+                    raise
+                continue
             bounds = per_device(now, task, learner, units, count)
             yield _planned(now, learner, weights, machine, one_pass, bounds)
 

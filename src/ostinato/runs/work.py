@@ -39,6 +39,8 @@ class Part(NamedTuple):
         bytes: that a loop reads and writes at each step, besides its constants.
         stacked: bytes of the arrays of all its steps that a loop reads and writes.
         exchanges: of a kernel's programs; `None` for other parts.
+        read: bytes that a kernel's program reads of what others hand out.
+        looks: how often the host looks whether a kernel has failed, for all of the times.
     """
 
     times: int
@@ -48,6 +50,8 @@ class Part(NamedTuple):
     bytes: float
     stacked: float = 0.0
     exchanges: int | None = None
+    read: float = 0.0
+    looks: int = 0
 
     @property
     def operations(self) -> float:
@@ -90,7 +94,8 @@ def _parts(jaxpr: Jaxpr, part: Part) -> Iterator[Part]:
             ]
             some, size = part.times * kernel.steps, sum(map(_bytes, kernel.stacked))
             moved = size / kernel.steps
-            within.append(Part(some, True, products, 0, moved, size, kernel.exchanges))
+            waits = kernel.exchanges, kernel.read, part.times * kernel.looks
+            within.append(Part(some, True, products, 0, moved, size, *waits))
         elif name == "reduce_sum" and part.loop and 0 in equation.params["axes"]:
             part = part._replace(sums=part.sums + (len(_shape(equation.invars[0])) > 1))
     yield part

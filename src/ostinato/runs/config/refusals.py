@@ -157,7 +157,9 @@ RUN: Table = {
         x.training.layer_wise and x.network.layers == 1
     ),
     "{x.training.devices} devices cannot share a batch of {x.config.batch_size} sequences "
-    "equally": lambda x: x.config.batch_size % x.training.devices,
+    "equally; --batch must be a multiple of {x.training.devices}": lambda x: (
+        x.config.batch_size % x.training.devices
+    ),
     "devices cannot share a batch with the learner {x.learner.name}; leave out --devices": (
         lambda x: x.training.devices > 1 and not x.learner.kind.splits_batch
     ),

@@ -9,6 +9,7 @@ import ctypes
 import importlib.util
 import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -28,6 +29,7 @@ ABORTED = (
     "JAX ended this process, most likely because another process of this run ended or cannot be "
     "reached; start all of them again with --resume (TF_CPP_MIN_LOG_LEVEL=0 shows what JAX says)"
 )
+BIND = "JAX_COORDINATOR_BIND_ADDRESS"
 OPTIONS = "give --coordinator HOST:PORT, --processes and --process"
 SLURM = ("SLURM_JOB_ID", "SLURM_STEP_NODELIST", "SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID")
 OPEN_MPI = ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK")
@@ -56,6 +58,8 @@ def join_processes(
     if coordinator is not None:
         _check_place("--coordinator", coordinator)
         _check_numbers(processes, process, "--processes", "--process")
+        if process == 0 and BIND not in os.environ:
+            _check_free(coordinator)
     jax.config.update("jax_enable_preemption_service", False)  # the loop hears signals itself
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
     _abort_in_one_line()
@@ -121,7 +125,7 @@ def check_launcher(environment: Mapping[str, str], given: bool = False) -> None:
         raise BadInput(
             f"JAX_LOCAL_DEVICE_IDS must be numbers of devices, such as 0,1; got {shown(devices)}"
         )
-    for name in ("JAX_COORDINATOR_BIND_ADDRESS", "JAX_COORDINATOR_ADDRESS"):
+    for name in (BIND, "JAX_COORDINATOR_ADDRESS"):
         if name in environment:
             _check_place(name, environment[name])
     port = environment.get("JAX_COORDINATOR_PORT")
@@ -174,6 +178,19 @@ def _check_place(name: str, place: Any) -> None:
     named = host and not any(c.isspace() or not c.isprintable() or c in "/@," for c in host)
     if not named or not _is_port(port) or (":" in host and host[0] + host[-1] != "[]"):
         raise BadInput(f"{name} must be HOST:PORT, such as 10.0.0.1:1234; got {shown(place)}")
+
+
+def _check_free(place: str) -> None:
+    """Refuse a port of this machine that is taken: JAX may end by a segmentation fault."""
+    port, both = int(place.rpartition(":")[2]), socket.has_dualstack_ipv6()
+    family = socket.AF_INET6 if both else socket.AF_INET
+    try:
+        socket.create_server(("", port), family=family, dualstack_ipv6=both).close()
+    except OSError as error:
+        raise BadInput(
+            f"process 0 cannot listen at port {port} of this machine ({error.strerror}); give "
+            "another port in --coordinator"
+        ) from None
 
 
 def _is_port(words: str) -> bool:

@@ -186,6 +186,23 @@ class Plan:
         return groups
 
     @property
+    def read(self) -> int:
+        """Bytes that a program reads at each step of what the programs of its group hand out."""
+        if self.alone:
+            return 0
+        size = 0
+        var: Any
+        for var in {v for stage in self.stages for v in stage.gathered}:
+            products = [equation for equation in self.products if equation.invars[0] is var]
+            rows = {tile.place for e in products for tiles in self.tiles(e) for tile in tiles}
+            size += sum(count for _, count, *_ in rows) * jnp.dtype(var.aval.dtype).itemsize
+        for equation in (e for stage in self.stages for e in stage.scattered):
+            out: Any = equation.outvars[0]
+            size += 4 * self.summands(equation) * self.stored(out) // self.programs
+        totals = sum(len(stage.totals) for stage in self.stages)
+        return self.rows * (size + 4 * self.programs * totals)
+
+    @property
     def alone(self) -> bool:
         """Whether each program holds all units, so that nothing is exchanged."""
         return self.programs == 1

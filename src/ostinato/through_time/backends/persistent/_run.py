@@ -150,6 +150,8 @@ class KernelParts(NamedTuple):
         share: of the operations of a step that the busiest program does, with the rows that it
             fills up.
         exchanges: how often programs wait for each other at each step.
+        read: bytes that a program reads of what others hand out, at each step.
+        looks: how often the host looks whether a launch has failed, for all steps.
         stacked: the arrays of all steps that are read and written.
     """
 
@@ -157,6 +159,8 @@ class KernelParts(NamedTuple):
     products: list[JaxprEqn]
     share: float
     exchanges: int
+    read: int
+    looks: int
     stacked: list[Any]
 
 
@@ -173,6 +177,8 @@ def kernel_of(equation: JaxprEqn) -> KernelParts:
         plan.products,
         launches * sizes.rows / (rows * sizes.programs),
         launches * (len(plan.stages) - 1),
+        launches * plan.read,
+        int(call.on_failure == "scan" and not plan.alone),
         [*xs, *equation.outvars[len(carry) :]],
     )
 

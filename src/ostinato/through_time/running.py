@@ -20,6 +20,7 @@ import jax.numpy as jnp
 from ..cells import Layer
 from ._engine import Inputs, run_through_time, slopes_through_time
 from ._mixed import inputs_in
+from .backends.backend import steps_at_once
 from .check import check_batched, check_state, check_taps, expected_state, is_weak, one_time, sizes
 from .lengths_and_resets import Borders, held, restarted, without_padding
 from .step import Step, take_apart
@@ -94,6 +95,7 @@ def through_time(cell, xs, state, borders: Borders, taps, options: Options):
         state,
         pieces,
         reverse=options.reverse,
+        unroll=steps_at_once(pieces),
     )
     ys = jax.tree.map(lambda y: y.reshape(whole * chunk, *y.shape[2:]), ys)
     if rest:

@@ -2,7 +2,6 @@
 
 import abc
 import dataclasses
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
@@ -67,10 +66,6 @@ class GeneratedSeries(Series):
         super().__init__(xs, ys, seed=seed, source=source, artefacts=artefacts, settings=alike)
         self.settings = own
         _by_nrmse(self)
-
-    def after_training(self, best: Callable[[], Model]) -> dict[str, Any]:
-        """Nothing: a generated series has no intervals to calibrate."""
-        return {}
 
     @abc.abstractmethod
     def generate(self, settings: Any, seed: int) -> tuple[np.ndarray, np.ndarray | None]:

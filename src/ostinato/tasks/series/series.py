@@ -157,6 +157,7 @@ class Series(Streamed, FileTask, AnsweringTask):
         self.naive_scales = naive_scales(self.series, train, self.targets, self.season or 1)
         self.calibration: Conformal | None = None
         self._check_conformal(new=not kept)
+        self.coverage = chosen.coverage if chosen.conformal else None
         if kept:
             self.recall(kept)
 
@@ -246,17 +247,17 @@ class Series(Streamed, FileTask, AnsweringTask):
 
     def after_training(self, best: Callable[[], Model]) -> dict[str, Any]:
         """The calibration of intervals on the validation part, if it is asked for."""
-        if not self.settings.conformal:
+        if self.coverage is None:
             return {}
         made = hindcasts(best(), self, "valid", calibrated=False)
-        self.calibration = calibrated(made, self.settings.coverage)
+        self.calibration = calibrated(made, self.coverage)
         return {"conformal": self.calibration.as_json()}
 
     def recall(self, artefacts: Mapping[str, Any]) -> None:
         if "conformal" in artefacts:
             sizes, kept = (self.horizon, len(self.targets)), artefacts["conformal"]
             self.calibration = Conformal.from_json(kept, *sizes, self.quantiles)
-        elif self.settings.conformal and UNCALIBRATED not in self.notes:
+        elif self.coverage is not None and UNCALIBRATED not in self.notes:
             self.notes += (UNCALIBRATED,)
 
     def future_of(self, number: int, steps: int) -> np.ndarray:

@@ -90,6 +90,14 @@ class PlainScan(Backend):
         return Offer(partial(run, reverse=scan.reverse, unroll=scan.unroll))
 
 
+def steps_at_once(xs: Any, unroll: int = 1) -> int:
+    """How many steps an iteration of a compiled loop over `xs` has: where there are two, both.
+
+    XLA 0.10 makes wrong code on a CPU for loops of two steps over two sequences with lengths.
+    """
+    return 2 if len(jax.tree.leaves(xs)[0]) == 2 else unroll
+
+
 def lean_scan(
     body: Callable[[Any, Any], tuple[Any, Any]],
     carry: Any,
@@ -118,7 +126,8 @@ def lean_scan(
         out = evaluate(*carry, *x)
         return out[:count], [out[count + position] for position in kept.values()]
 
-    carry_leaves, ys = jax.lax.scan(lean, carry_leaves, x_leaves, reverse=reverse, unroll=unroll)
+    at_once = steps_at_once(x_leaves, unroll)
+    carry_leaves, ys = jax.lax.scan(lean, carry_leaves, x_leaves, reverse=reverse, unroll=at_once)
     values = dict(zip(kept, ys, strict=True))
     full = [x_leaves[passed[id(v)]] if id(v) in passed else values[id(v)] for v in stacked]
     return (

@@ -37,6 +37,7 @@ class Case:
         wide: whether 64-bit numbers were enabled in JAX when the case was made; `own` runs
             with that setting.
         in_rows, alone: what `running` compiles, and its results of each sequence alone.
+        right_over_seeds: what `derivatives` found with each `memory`.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Case:
         self.lengths = np.array([STEPS - 2, STEPS])
         self.in_rows: Callable[..., tuple] | None = None
         self.alone: dict[int, Any] = {}
+        self.right_over_seeds: dict[str, bool] = {}
 
     @cached_property
     def xs(self) -> np.ndarray:

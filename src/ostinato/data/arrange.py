@@ -75,7 +75,7 @@ def arrange(
     rows = np.concatenate(order)
     series = np.repeat(np.arange(len(order)), list(map(len, order)))
     stamps = timeline.stamps[rows]
-    again = np.append(False, (np.diff(series) == 0) & (np.diff(stamps) == np.timedelta64(0)))
+    again = np.append(False, (np.diff(series) == 0) & (np.diff(stamps) == np.timedelta64(0, "us")))
     if again.any():
         table, rows, note = _joined(table, timeline, rows, again, duplicates)
         series, stamps = series[~again], stamps[~again]

@@ -49,7 +49,7 @@ def calendar_features(
             shares["month"] = local.astype("datetime64[M]").astype(int) % 12 / 12
     elif apart < YEAR_SECONDS:
         first = years.astype("datetime64[D]")
-        shares["day of year"] = (days - first) / ((years + 1).astype("datetime64[D]") - first)
+        shares["day of year"] = (days - first) / ((years + np.timedelta64(1, "Y")).astype("datetime64[D]") - first)
     names = [f"{name} {wave}" for name in shares for wave in ("sin", "cos")]
     waves = [wave(2 * np.pi * share) for share in shares.values() for wave in (np.sin, np.cos)]
     return names, np.stack(waves, axis=1) if waves else np.zeros((len(local), 0))

@@ -20,7 +20,7 @@ from ..errors import BadInput
 from ..settings import shown
 
 STAMP = np.dtype("datetime64[us]")
-DAY = np.timedelta64(1, "D")
+DAY, MONTH = np.timedelta64(1, "D"), np.timedelta64(1, "M")
 KNOWN_YEARS = np.array(["0001-01-03", "9999-12-29"], STAMP)
 MICROSECONDS = {  # in a unit of time
     "hour": 3_600_000_000,
@@ -96,13 +96,13 @@ class Frequency:
         elif self.unit == "business day":
             days = np.busday_offset(days, k * self.count, roll="backward")
         else:
-            days = self._in_month(days.astype("datetime64[M]") + k * self.count)
+            days = self._in_month(days.astype("datetime64[M]") + k * self.count * MONTH)
         return utc_times((days + clock).astype(STAMP), zone)[()]
 
     def _in_month(self, months: np.ndarray) -> np.ndarray:
         """The day of a row in some months."""
         first = months.astype("datetime64[D]")
-        last = (months + 1).astype("datetime64[D]") - DAY
+        last = (months + MONTH).astype("datetime64[D]") - DAY
         if self.day == FIRST_WEEKDAY:
             return np.busday_offset(first, 0, roll="forward")
         if self.day == LAST_WEEKDAY:

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import BadInput
 from ..settings import shown
 from .dates import ORDERS, Dates, NoDate, date_readings, looks_like_date
-from .frequency import STAMP
+from .frequency import MONTH, STAMP
 from .table import MISSING, TIMES, Table, is_time, time_word
 
 PARTS = {  # the columns that go on where another ends: unit, first and last value
@@ -173,7 +173,7 @@ def finer(table: Table, stamps: np.ndarray, name: str) -> np.ndarray:
         )
     whole = np.where(known, values, first).astype(int) - (first if unit in "QMD" else 0)
     if unit in "QM":
-        months = stamps.astype("datetime64[M]") + whole * (3 if unit == "Q" else 1)
+        months = stamps.astype("datetime64[M]") + whole * (3 if unit == "Q" else 1) * MONTH
         stamps = months.astype(STAMP)
     else:
         stamps = stamps + whole.astype(f"timedelta64[{unit}]")
@@ -210,4 +210,4 @@ def sorted_times(stamps: np.ndarray, groups: Sequence[np.ndarray]) -> list[np.nd
     """The different times of each series, in order."""
     known = [one[~np.isnat(one)] for one in (stamps[rows] for rows in groups)]
     # Most are in order already, which is seen at once.
-    return [x if (np.diff(x) > np.timedelta64(0)).all() else np.unique(x) for x in known]
+    return [x if (np.diff(x) > np.timedelta64(0, "us")).all() else np.unique(x) for x in known]

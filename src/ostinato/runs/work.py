@@ -14,6 +14,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
 
 from ..through_time.backends.persistent import kernel_of
 from ..through_time.linear_map import forward_of
+from ..through_time.step import loop_operands
 
 EXACT = jax.lax.Precision.HIGHEST
 
@@ -80,10 +81,11 @@ def _parts(jaxpr: Jaxpr, part: Part) -> Iterator[Part]:
         if name == "dot_general":
             part.products.append(product_of(equation))
         elif name == "scan":
-            body, constants = equation.params["jaxpr"].jaxpr, equation.params["num_consts"]
-            moved = sum(map(_bytes, (*body.invars[constants:], *body.outvars)))
-            carried = constants + equation.params["num_carry"]
-            stacked = [*equation.invars[carried:], *equation.outvars[carried - constants :]]
+            body = equation.params["jaxpr"].jaxpr
+            _, carry, xs = loop_operands(equation.params, equation.invars)
+            _, before, rows = loop_operands(equation.params, body.invars)
+            moved = sum(map(_bytes, (*before, *rows, *body.outvars)))
+            stacked = [*xs, *equation.outvars[len(carry) :]]
             some = part.times * equation.params["length"]
             within += _parts(body, Part(some, True, [], 0, moved, sum(map(_bytes, stacked))))
         elif name == "persistent":

@@ -24,7 +24,7 @@ values.
 
 import collections
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -53,7 +53,18 @@ def called(equation: JaxprEqn) -> ClosedJaxpr | None:
     """The function that an equation calls, whatever its derivative; `None` if it is no call."""
     name = equation.primitive.name
     body = equation.params[BODIES[name]] if name in BODIES else None
-    return ClosedJaxpr(body, ()) if isinstance(body, Jaxpr) else body
+    if body is None or isinstance(body, ClosedJaxpr):  # JAX 0.12 has only one of the two kinds
+        return body
+    return ClosedJaxpr(body, ())
+
+
+def loop_operands(params: Mapping[str, Any], given: Sequence) -> tuple[list, list, list]:
+    """What the equation of a `scan` is given: constants, the first state, what goes by step."""
+    if "ft_in" in params:  # as JAX has it from 0.11 on
+        constants, carry, xs = params["ft_in"].update(given).unpack()
+        return [*constants], [*carry], [*xs]
+    start, end = params["num_consts"], params["num_consts"] + params["num_carry"]
+    return [*given[:start]], [*given[start:end]], [*given[end:]]
 
 
 def inline(jaxpr: Jaxpr, consts, args, calls: Sequence[str] = CALLS) -> list:

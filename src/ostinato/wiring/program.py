@@ -25,7 +25,7 @@ from ..cells import Layer, Model
 from ..errors import BadInput
 from ..through_time import unroll
 from ..through_time.running import over_parts
-from ..through_time.step import called
+from ..through_time.step import called, loop_operands
 from .elimination import UNKNOWNS, eliminated
 from .stepping import Stepping, plain, symbols_of
 
@@ -265,9 +265,8 @@ class _Flat:
 
     def _unrolled(self, params: Mapping[str, Any], inputs: list[int]) -> list[int]:
         """A scan, step by step."""
-        constants, carried, body = params["num_consts"], params["num_carry"], params["jaxpr"]
-        fixed, carry = inputs[:constants], inputs[constants : constants + carried]
-        sequences, length = inputs[constants + carried :], params["length"]
+        fixed, carry, sequences = loop_operands(params, inputs)
+        body, length = params["jaxpr"], params["length"]
         if length * len(body.jaxpr.eqns) > UNROLLED:
             raise BadInput(f"the step has a loop of {length} turns, which is too long to export")
         steps: list[list[int]] = [[]] * length
@@ -275,7 +274,7 @@ class _Flat:
         for turn in reversed(order) if params["reverse"] else order:
             rows = [self._traced(lambda x, n=turn: x[n], xs)[0] for xs in sequences]
             out = self.inline(body, [*fixed, *carry, *rows])
-            carry, steps[turn] = out[:carried], out[carried:]
+            carry, steps[turn] = out[: len(carry)], out[len(carry) :]
         each = zip(*steps, strict=True)
         return [*carry, *(self._traced(lambda *xs: jnp.stack(xs), *rows)[0] for rows in each)]
 

@@ -1,6 +1,7 @@
 """The code is clean, and its imports run down the floors of docs/architecture.md."""
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -66,20 +67,26 @@ def test_imports_go_down(room):
             assert not imported, f"{file.name} imports {imported}"
 
 
+@functools.cache
+def parsed(file):
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+@functools.cache
 def imports(file):
     """The modules of ours that a file imports, late or not, by path: `data.batch`, `cells`.
 
     In `from .batch import Batch` that is the module which has the name, in `from .. import data`
     the module itself. What type checkers alone import does not count.
     """
-    package = file.relative_to(SOURCE).parts[:-1]
-    nodes = [ast.parse(file.read_text(encoding="utf-8"))]
+    package, found, nodes = file.relative_to(SOURCE).parts[:-1], set(), [parsed(file)]
     for node in nodes:  # and those within it
         if isinstance(node, ast.ImportFrom) and node.level:
             at = [*package[: len(package) + 1 - node.level], *(node.module or "").split(".")]
-            yield from {module_of([part for part in at if part], one.name) for one in node.names}
+            found |= {module_of([part for part in at if part], one.name) for one in node.names}
         if not is_typing(node):
             nodes += ast.iter_child_nodes(node)
+    return found
 
 
 def is_typing(node):
@@ -92,7 +99,7 @@ def module_of(at, name):
     if inner.with_suffix(".py").exists() or inner.is_dir():
         return ".".join([*at, name])
     if package.exists():
-        for node in ast.walk(ast.parse(package.read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(package)):
             if isinstance(node, ast.ImportFrom) and name in [one.asname for one in node.names]:
                 start = at[: len(at) + 1 - node.level] if node.level else at
                 return module_of([*start, *(node.module or "").split(".")], name)
@@ -107,7 +114,7 @@ TESTS = sorted((ROOT / "tests").rglob("*.py"))
 def test_no_module_of_tests_defines_a_name_twice():
     """The second of two tests, or lists of pages, would silently take the place of the first."""
     for file in TESTS:
-        for scope in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        for scope in ast.walk(parsed(file)):
             if isinstance(scope, ast.Module | ast.ClassDef):
                 defined = [
                     n.name for n in scope.body if isinstance(n, ast.FunctionDef | ast.ClassDef)
@@ -153,13 +160,17 @@ def test_nobody_asks_for_a_task_or_a_learner_by_its_class_or_name():
 ASKS = ("isinstance", "issubclass", "hasattr", "getattr")
 # What an exception is, is what `except` asks, too.
 ERROR = re.compile(r"\w*(Error|Exception|BadInput)")
-OWN_CLASSES = {
-    node.name
-    for file in SOURCES
-    for node in ast.walk(ast.parse(file.read_text()))
-    if isinstance(node, ast.ClassDef)
-    if not any(ERROR.fullmatch(ast.unparse(base)) for base in node.bases)
-}
+
+
+@functools.cache
+def own_classes():
+    return {
+        node.name
+        for file in SOURCES
+        for node in ast.walk(parsed(file))
+        if isinstance(node, ast.ClassDef)
+        if not any(ERROR.fullmatch(ast.unparse(base)) for base in node.bases)
+    }
 
 
 def foreign_names(tree):
@@ -213,7 +224,7 @@ def are_attributes(node):
 def names_a_class_of_ours(nodes, foreign):
     parts = [part for node in nodes for part in ast.walk(node)]
     names = {part.id for part in parts if isinstance(part, ast.Name)}
-    return bool(names & OWN_CLASSES - foreign)
+    return bool(names & own_classes() - foreign)
 
 
 def places_with_a_reason():
@@ -229,7 +240,7 @@ def test_members_are_asked_and_not_what_they_are():
     allowed, wrong = places_with_a_reason(), []
     for file in SOURCES:
         name = str(file.relative_to(ROOT / "src" / "ostinato"))
-        found = list(questions(ast.parse(file.read_text())))
+        found = list(questions(parsed(file)))
         if len(found) > allowed.get(name, 0):
             wrong += [f"{name}, {one}" for one in found]
     assert not wrong, "\n".join(wrong)

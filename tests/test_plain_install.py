@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 
 from ostinato.contrast import Spec, contrast
+from test_readme import forecast_of, from_table_to_forecast
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
-SMALL = ["--steps", "2", "--batch", "4", "--units", "4"]
+SMALL = ["--steps", "1", "--units", "4"]
 
 
 @pytest.fixture
@@ -55,8 +56,8 @@ def write_files(folder):
 
 def test_the_commands_of_the_readme(tmp_path, ostinato, plain, monkeypatch):
     write_files(tmp_path)
-    lines = shown()
-    assert len(lines) == 19
+    lines, (table, forecast) = shown(), from_table_to_forecast()
+    assert len(lines) == 19 and all(words in lines for words in table)
     for words in lines:
         if words[0] == "pip":
             continue
@@ -74,17 +75,24 @@ def test_the_commands_of_the_readme(tmp_path, ostinato, plain, monkeypatch):
         else:
             assert code == 0, (words, err)
             assert all(line.startswith("data: ") for line in err.splitlines()), (words, err)
+        if words in table and words[1] not in ("train", "lens"):
+            assert max(map(len, out.splitlines())) <= 80, (words, out)
     pages = [tmp_path / "runs" / name / "report.html" for name in ("series-SLSTM-1", "adding")]
     for page in pages:
         assert "pip install &#x27;ostinato[plot]&#x27;" in page.read_text()
         assert 'class="plot"' not in page.read_text()
-    code, out, err = ostinato("evaluate", "runs/numbers", "--json")
+    (tmp_path / "few.tsv").write_text("forty-two\tquarante-deux\n")
+    code, out, err = ostinato("evaluate", "runs/numbers", "few.tsv", "--json")
     assert code == 0 and '"exact, beam of 5"' in out, err
     assert err == (
         "ostinato: warning: left out: BLEU needs sacrebleu: pip install 'ostinato[translate]'\n"
     )
     code, out, err = ostinato("compare", "runs/text-mlstm-1", "runs/adding")
     assert code == 0 and "page: comparison.html" in out and err.count("\n") == 1, err
+    header, rows, metrics = forecast_of(forecast)
+    assert header == ["store", "date", "sales 0.1", "sales 0.5", "sales 0.9"]
+    assert len(rows) == 3 * 7 and rows[0][:2] == ["market", "2024-01-03"]
+    assert "'coverage of the calibrated 0.8 interval'" in metrics
 
 
 def test_a_contrast_tunes(tmp_path, plain):

@@ -107,15 +107,16 @@ def test_the_page_of_a_member_has_exactly_its_settings(role):
         assert [x.replace("-", "_") for x in named] == list(settings_of(kind.Settings))
         page = pages.topic_page(name)
         assert f"{role.capitalize()}: {name} " in page
-        assert all(f"│ {row.name} " in page for row in pages.settings_rows(kind.Settings))
+        assert all(f"│ {row.name} " in page for row in rows)
         assert page.count("│ --") == sum(x != "file" for x in named) + 1  # --help
-    assert all(f"│ {name} " in pages.topic_page(role) for name in REGISTRIES[role])
+    every = pages.topic_page(role)
+    assert all(f"│ {name} " in every for name in REGISTRIES[role])
 
 
 @pytest.mark.parametrize("section", SHARED)
 def test_the_page_of_every_run_has_exactly_its_settings(section):
-    page = pages.topic_page(section)
-    assert all(f"│ {row.name} " in page for row in pages.settings_rows(SHARED[section]))
+    page, rows = pages.topic_page(section), pages.settings_rows(SHARED[section])
+    assert all(f"│ {row.name} " in page for row in rows)
     assert page.count("│ --") == len(settings_of(SHARED[section]))
 
 

@@ -102,7 +102,7 @@ WITHOUT = (
 
 @pytest.mark.parametrize("name", [name for name in WIRINGS if name not in WITHOUT])
 def test_every_wiring_has_recurrent_matrices(name):
-    found = recurrent_matrices(WIRINGS[name]().cell)
+    found = eqx.filter_eval_shape(lambda: recurrent_matrices(WIRINGS[name]().cell))
     assert found
     for path, matrix in found.items():
         assert matrix.shape[0] == matrix.shape[1]

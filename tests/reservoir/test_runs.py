@@ -38,11 +38,12 @@ def test_fits_forecasts_and_reports(ostinato, tmp_path):
     page = (tmp_path / "one" / "report.html").read_text()
     assert 'data-chart="reservoir-spectrum"' in page and "All 60 eigenvalues" in page
     assert 'data-chart="rate"' not in page, "ridge has no learning rate"
-    np.save(tmp_path / "x.npy", run.task().series[0][:500])
+    series = run.task().series[0]
+    np.save(tmp_path / "x.npy", series[:500])
     code, out, err = ostinato("apply", "one", "x.npy", "--steps", "30", "--json")
     assert code == 0, err
     forecast = np.array(json.loads(out)["forecast"])
-    np.testing.assert_allclose(forecast, run.task().series[0][500:530], atol=0.05)
+    np.testing.assert_allclose(forecast, series[500:530], atol=0.05)
 
 
 @pytest.mark.parametrize("learner", ["ridge", pytest.param("rls", marks=pytest.mark.slow)])

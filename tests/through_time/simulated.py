@@ -36,17 +36,17 @@ def simulated_scan(body, carry, xs, *, programs: int, rows: int, reverse: bool, 
         value = _stored(plan, var, value, constant)
         if var not in cuts:
             value = value[..., 0, 0] if not var.aval.shape else value
-            return jnp.stack([value] * programs)
-        return [
-            jnp.stack([value[..., at + p * n : at + (p + 1) * n] for p in range(programs)])
+            return jnp.broadcast_to(value, (programs, *value.shape))
+        parts = (
+            jax.lax.slice_in_dim(value, at, at + programs * n, axis=-1)
             for _, n, at in plan.shares(var)
-        ]
+        )
+        return [jnp.moveaxis(x.reshape(*x.shape[:-1], programs, -1), -2, 0) for x in parts]
 
     def one(number, known, carry, xs):
         def weight(equation, tile):
             (j,) = [j for j, e in enumerate(plan.products) if e is equation]
-            at = map(jnp.int32, tile.at(number))
-            found = jax.lax.dynamic_slice(weights[j], [*at], (tile.rows, tile.columns))
+            found = _slice(weights[j], tile.at(number), (tile.rows, tile.columns))
             return found.T if turned(equation, tile) else found
 
         program = Program(plan, number, weight)
@@ -58,14 +58,11 @@ def simulated_scan(body, carry, xs, *, programs: int, rows: int, reverse: bool, 
             for stage in plan.stages:
                 program.run(stage.first, env, exchanged)
                 for var in stage.gathered:
-                    parts = [
-                        jnp.concatenate([*jax.lax.all_gather(tile, "programs")], axis=1)
-                        for tile in program.handed_out(var, env)
-                    ]
-                    whole = jnp.concatenate(parts, axis=1)
+                    tiles = program.handed_out(var, env)
+                    every = [jax.lax.all_gather(x, "programs", axis=1, tiled=True) for x in tiles]
+                    whole = jnp.concatenate(every, axis=1)
                     exchanged[var] = lambda tiles, whole=whole: [
-                        jax.lax.dynamic_slice_in_dim(whole, t.at(number)[0], t.rows, axis=1)
-                        for t in tiles
+                        _slice(whole, (0, t.at(number)[0]), (rows, t.rows)) for t in tiles
                     ]
                 for equation in stage.totals:
                     name = equation.primitive.name
@@ -92,8 +89,9 @@ def simulated_scan(body, carry, xs, *, programs: int, rows: int, reverse: bool, 
     def gathered(var, value):
         if var not in cuts:
             return _unstored(plan, var, value[0])
-        shares = [jnp.concatenate([*x], axis=-1) for x in value]
-        return _unstored(plan, var, jnp.concatenate(shares, axis=-1))
+        every = [jnp.moveaxis(x, 0, -2) for x in value]
+        every = [x.reshape(*x.shape[:-2], -1) for x in every]
+        return _unstored(plan, var, jnp.concatenate(every, axis=-1))
 
     fixed = [v for v in body.constants if v not in products]
     known = [dealt(v, constants[v], True) for v in fixed]
@@ -107,6 +105,14 @@ def simulated_scan(body, carry, xs, *, programs: int, rows: int, reverse: bool, 
     ys = [value[v] for v in body.ys]
     y_tree = jax.tree.structure(y_shape)
     return jax.tree.unflatten(carry_tree, final), jax.tree.unflatten(y_tree, ys)
+
+
+def _slice(array, start, sizes):
+    """A piece of a matrix, a plain slice where its place is known."""
+    if all(isinstance(x, int) for x in start):
+        return jax.lax.slice(array, start, [x + n for x, n in zip(start, sizes, strict=True)])
+    start = [jnp.int32(x) for x in start]
+    return jax.lax.dynamic_slice(array, start, sizes, allow_negative_indices=False)
 
 
 def _stored(plan, var, value: jax.Array, constant: bool = False) -> jax.Array:
@@ -148,6 +154,6 @@ def _more_rows(plan, value: jax.Array) -> jax.Array:
 
 
 def _padded(value: jax.Array, axis: int, more: int) -> jax.Array:
-    widths = [(0, 0)] * value.ndim
-    widths[axis] = (0, more)
-    return jnp.pad(value, widths)
+    widths = [(0, 0, 0)] * value.ndim
+    widths[axis] = (0, more, 0)
+    return jax.lax.pad(value, jnp.zeros((), value.dtype), widths) if more else value

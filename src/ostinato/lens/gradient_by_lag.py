@@ -17,7 +17,7 @@ from ..errors import BadInput
 from ..names import state_name
 from ..tasks.text.passages import Passage
 from ..through_time import unroll
-from ..through_time.check import sizes
+from ..through_time.check import one_time, sizes
 from ..through_time.lengths_and_resets import Ends, find_ends, mean_over
 from ..through_time.output import step_changing
 from ..through_time.running import starting_state
@@ -137,12 +137,14 @@ def _offsets(network: Layer, xs: Any, state: Any) -> Offsets:
 
     def visit(path: str, cell: Layer, xs: Any, state: Any, reverse: bool) -> tuple[Any, Any]:
         steps, _ = sizes(cell, xs)
-        own = eqx.filter(starting_state(cell, xs, state), eqx.is_inexact_array)
+        state = starting_state(cell, xs, state)
+        own = eqx.filter(state, eqx.is_inexact_array)
         wanted = [jax.ShapeDtypeStruct((steps, *x.shape), x.dtype) for x in jax.tree.leaves(own)]
         name = _numbered(path, count)
         if wanted:
             shapes[name] = wanted
-        return unroll(cell, xs, state, reverse=reverse)
+        _, y = eqx.filter_eval_shape(cell.step, state, one_time(cell.inputs(xs)))
+        return jax.tree.map(lambda y: jnp.zeros((steps, *y.shape), y.dtype), y), state
 
     def follow(xs: Any, state: Any) -> Any:
         return cells_in_turn(network, xs, state, visit)[0]

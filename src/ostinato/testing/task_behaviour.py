@@ -146,7 +146,7 @@ def right_answer_is_better_than_chance(case: TaskCase) -> None:
     outputs = case.right(batch)
     if outputs is None:
         return
-    value = case.value(outputs, batch)
+    value = task.metric.value(case.judged(outputs, batch)[2][0])
     if value is None:
         raise TaskError(f"the metric {task.metric.name} of the right answer is None")
     if value == task.chance or (value > task.chance) != task.metric.higher_is_better:

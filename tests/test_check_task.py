@@ -336,7 +336,7 @@ FAULTS = {
     "an infinite loss": (having(loss=Infinite()), "the loss of outputs of zero must be finite"),
     "a mean of means": (
         having(metrics=(MeanOfMeans(),)),
-        "accuracy of outputs of zero on the part valid is",
+        "the counts of the metric accuracy must add up over batches",
     ),
     "the wrong way": (having(metrics=(WrongWay(),)), "no better than the chance of 0.5"),
     "chance too high": (having(chance=0.9), "chance is 0.9, but the best constant answer"),

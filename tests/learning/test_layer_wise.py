@@ -107,14 +107,15 @@ def test_the_first_stage_is_the_training_of_a_single_layer():
     learner_state, state = learner.initial(network), learner.start(network, BATCH)
     single = Network(Stack(network.cell.layers[:1]), learner_state.readouts[0])
     own = learner.alone.initial(single)
+    step, own_step = jax.jit(learner.step), jax.jit(learner.alone.step)
     for _ in range(ALONE):
-        network, learner_state, after, _ = learner.step(network, learner_state, state, BATCH)
-        single, own, expected, _ = learner.alone.step(single, own, state[:1], BATCH)
+        network, learner_state, after, _ = step(network, learner_state, state, BATCH)
+        single, own, expected, _ = own_step(single, own, state[:1], BATCH)
     np.testing.assert_allclose(network.cell.layers[0].R, single.cell.layers[0].R, rtol=1e-12)
     np.testing.assert_allclose(after[0], expected[0], rtol=1e-12)
     assert np.array_equal(after[1], state[1])
     before = network.cell.layers[0].R
-    network, learner_state, _, _ = learner.step(network, learner_state, state, BATCH)
+    network, learner_state, _, _ = step(network, learner_state, state, BATCH)
     assert np.array_equal(network.cell.layers[0].R, before)  # no decay, and no moment of Adam
     assert int(learner_state.stages[1].steps) == 1
 

@@ -68,15 +68,18 @@ def case(*data: Any) -> Callable:
 # A network, and the same in NumPy
 
 
-def network(task: Task, bias: Any = 0.0, seed: int = 0) -> Network:
-    keys = jax.random.split(jax.random.key(seed), 4)
-    cell = Simple(task.inputs, UNITS, key=keys[0])
-    readout = Readout(UNITS, task.outputs, key=keys[1])
-    small = jax.random.normal(keys[2], (UNITS,), jnp.float32)
-    made = Network(cell, readout, OneHot(task.inputs) if task.symbolic else None)
-    places = jnp.zeros(task.outputs, jnp.float32) + jnp.asarray(bias, jnp.float32)
-    made = eqx.tree_at(lambda n: (n.cell.b, n.readout.b), made, (small, places))
-    return jax.tree.map(lambda x: x.astype(jnp.float32) if eqx.is_inexact_array(x) else x, made)
+def network(task: Task, bias: Any = 0.0) -> Network:
+    def unfilled():
+        key = jax.random.key(0)
+        encoding = OneHot(task.inputs) if task.symbolic else None
+        cell, readout = Simple(task.inputs, UNITS, key=key), Readout(UNITS, task.outputs, key=key)
+        return Network(cell, readout, encoding)
+
+    draw = np.random.default_rng(0)
+    made = eqx.filter_eval_shape(unfilled)
+    made = jax.tree.map(lambda x: draw.normal(0, 1 / np.sqrt(UNITS), x.shape), made)
+    made = eqx.tree_at(lambda n: n.readout.b, made, np.zeros(task.outputs) + bias)
+    return jax.tree.map(lambda x: jnp.asarray(x.astype(np.float32)), made)
 
 
 def run(made: Network, xs: Any, state: Any = None) -> np.ndarray:
@@ -126,23 +129,26 @@ def kneser_ney(train: list, test: list, symbols: int, order: int) -> float:
             longer = {tuple(train[i - k - 1 : i + 1]) for i in range(k + 1, len(train))}
             grams = [gram[1:] for gram in longer]
         count = collections.Counter(grams)
+        after = collections.defaultdict(dict)
+        for (*context, symbol), c in count.items():
+            after[tuple(context)][symbol] = c
         n = [sum(c == i for c in count.values()) for i in range(5)]
         d = [0, 0.5, 1.0, 1.5]
         if all(n[1:]):
             y = n[1] / (n[1] + 2 * n[2])
             d = [0, *(min(max(i - (i + 1) * y * n[i + 1] / n[i], 0.1), i) for i in (1, 2, 3))]
-        tables.append((count, d))
+        tables.append((after, d))
     bits = 0.0
     for place, symbol in enumerate(test):
         p = 1 / symbols
         for k in range(min(order, place) + 1):
-            count, d = tables[k]
-            context = tuple(test[place - k : place])
-            here = [count.get((*context, s), 0) for s in range(symbols)]
-            if not sum(here):
+            after, d = tables[k]
+            here = after.get(tuple(test[place - k : place]))
+            if here is None:
                 break
-            taken = [d[min(c, 3)] for c in here]
-            p = (here[symbol] - taken[symbol] + sum(taken) * p) / sum(here)
+            taken = {s: d[min(c, 3)] for s, c in here.items()}
+            own = here.get(symbol, 0) - taken.get(symbol, 0)
+            p = (own + sum(taken.values()) * p) / sum(here.values())
         bits -= math.log2(p)
     return bits / len(test)
 
@@ -258,7 +264,10 @@ def arrays_of_numbers(folder: Path, kind: str) -> Numbers:
         )
         if w
     )
-    numbers["loss"] = float(task.loss(outputs, batch)), loss / np.count_nonzero(batch.weights)
+    numbers["loss"] = (
+        float(jax.jit(task.loss)(outputs, batch.arrays)),
+        loss / np.count_nonzero(batch.weights),
+    )
     return numbers | {"chance": (task.chance, variance)}
 
 
@@ -579,7 +588,10 @@ def handwriting(folder: Path) -> Numbers:
     )
     numbers = beside(printed(made, task), {"label error rate": wrong / count})
     return numbers | {
-        "loss": (float(task.loss(outputs, batch)), loss / sum(map(len, transcripts))),
+        "loss": (
+            float(jax.jit(task.loss)(outputs, batch.arrays)),
+            loss / sum(map(len, transcripts)),
+        ),
         "chance": (task.chance, sum(map(len, transcripts)) / sum(map(len, transcripts))),
     }
 
@@ -896,6 +908,7 @@ def test_what_is_printed_is_so(name, numbers):
     assert numbers(name)
 
 
+@functools.cache
 def empty() -> dict[str, Task]:
     """Tasks whose validation part has nothing to measure."""
     xs, ys = drawn("plain", 1)

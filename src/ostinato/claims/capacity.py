@@ -9,8 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..cells import Hopfield
 from ..errors import BadInput
-from ..symbolic import recall, store
+from ..symbolic import recall
 from ..symbolic.hopfield import RECALLED
 from ..tasks.synthetic.xor import Xor
 from .claim import Falsehood, Finding, Theme
@@ -56,15 +57,16 @@ KNOWN, WITHIN = 0.138, 0.02
 def recalled(units: int, unlearning: float) -> list[float]:
     """The fraction of patterns that are recalled from themselves, by load, until hardly any is."""
     fractions: list[float] = []
+    empty = Hopfield(units, units, key=jax.random.key(0))
     for load in LOADS:
         right = []
         for network in range(NETWORKS[units]):
             rng = np.random.default_rng([units, round(100 * load), network])
             patterns = rng.choice([-1.0, 1.0], (round(load * units), units))
-            cell, C = store(patterns), patterns @ patterns.T / units
+            C = patterns @ patterns.T / units
             mixed = np.linalg.inv(np.eye(len(C)) + unlearning * C)
             R = (1 + unlearning) * patterns.T @ mixed @ patterns / units
-            cell = eqx.tree_at(lambda cell: cell.R, cell, jnp.asarray(R, cell.R.dtype))
+            cell = eqx.tree_at(lambda cell: cell.R, empty, jnp.asarray(R, empty.R.dtype))
             ends = recall(cell, patterns[:PROBED], key=jax.random.key(network))
             overlaps = np.mean(np.asarray(ends) * patterns[:PROBED], axis=1)
             right.append(np.mean(overlaps >= RECALLED))

@@ -69,11 +69,7 @@ INPUTS, UNITS, STEPS = 3, 4, 5
 
 
 def run(cell: Cell, xs: jax.Array) -> jax.Array:
-    state, outputs = cell.initial(()), []
-    for x in xs:
-        state, y = cell.step(state, cell.inputs(x))
-        outputs.append(y)
-    return jnp.stack(outputs)
+    return jax.lax.scan(lambda state, x: cell.step(state, cell.inputs(x)), cell.initial(()), xs)[1]
 
 
 def r_forward(w: Any, v: Any, xs: jax.Array, factor: bool, with_slope: bool) -> jax.Array:
@@ -81,9 +77,9 @@ def r_forward(w: Any, v: Any, xs: jax.Array, factor: bool, with_slope: bool) -> 
 
     The blocks of a cell are i, f, g, o.
     """
-    h = c = rh = rc = jnp.zeros(UNITS)
-    changes = []
-    for x in xs:
+
+    def step(state: Any, x: jax.Array) -> tuple[Any, jax.Array]:
+        h, c, rh, rc = state
         read, r_read = h, rh
         if factor:
             by_input, by_state = x @ w.Wm, h @ w.Rm
@@ -100,8 +96,9 @@ def r_forward(w: Any, v: Any, xs: jax.Array, factor: bool, with_slope: bool) -> 
         c = f * c + i * g
         h = jnp.tanh(c * o)
         rh = (rc * o + c * ro) * (1 - h**2)  # (7.6-7.7)
-        changes.append(rh)
-    return jnp.stack(changes)
+        return (h, c, rh, rc), rh
+
+    return jax.lax.scan(step, (jnp.zeros(UNITS),) * 4, xs)[1]
 
 
 @THEME.claim(

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from ..data import Batch
-from .task_case import MANY, SIZE, TaskCase, TaskError, called, same
+from .task_case import MANY, SIZE, TaskCase, TaskError, called, same, side_by_side
 
 TOLERANCE = 1e-4
 SLACK = 0.05  # relative, because `chance` may have been fitted to other sequences
@@ -73,9 +73,8 @@ def held_out_is_the_same_in_any_size(case: TaskCase) -> None:
 
 
 def _value(case: TaskCase, batches: list[Batch]) -> float | None:
-    metric = case.task.metric
-    counts = [case.judged(case.zeros(batch), batch)[2][0] for batch in batches]
-    return metric.value(jax.tree.map(lambda *x: sum(x), *counts))
+    counts = [case.counts(case.zeros(batch), batch) for batch in side_by_side(batches)]
+    return case.task.metric.value(jax.tree.map(lambda *x: sum(x), *counts))
 
 
 def _close(one: float | None, other: float | None) -> bool:
@@ -86,9 +85,10 @@ def _close(one: float | None, other: float | None) -> bool:
 
 def loss_is_finite(case: TaskCase) -> None:
     task, batch = case.task, case.batch()
-    arrays = batch.arrays.on_device()
-    function = jax.jit(jax.value_and_grad(lambda outputs: task.loss(outputs, arrays)))
-    loss, gradient = called("the loss of outputs of zero", lambda: function(case.zeros(batch)))
+    function, arrays = jax.jit(jax.value_and_grad(task.loss)), batch.arrays
+    loss, gradient = called(
+        "the loss of outputs of zero", lambda: function(case.zeros(batch), arrays)
+    )
     if not np.isfinite(loss):
         raise TaskError(f"the loss of outputs of zero must be finite, got {float(loss)}")
     if not np.isfinite(gradient).all():
@@ -121,20 +121,23 @@ def loss_and_metrics_add_up(case: TaskCase) -> None:
     outputs, half = case.random(batch), batch.sequences // 2
     whole = case.judged(outputs, batch)
     pieces = [slice(0, half), slice(half, None)]
-    parts = [case.judged(outputs[:, some], batch.take(some)) for some in pieces]
-    added = jax.tree.map(lambda x, y: x + y, *parts)
+    first, second = (case.judged(outputs[:, some], batch.take(some)) for some in pieces)
+    added = jax.tree.map(np.add, first, second)
     for name, one, other in zip(("total", "weight"), whole, added, strict=False):
         if not _close(float(one), float(other)):
             raise TaskError(
                 f"loss.{name} must add up over sequences: it is {one:g} for a batch, and "
                 f"{other:g} for its sequences in two pieces"
             )
-    for metric, one, other in zip(task.metrics, whole[2], added[2], strict=True):
+    # Pieces of one size would hide a mean of means, so the second one counts once more.
+    more = [jax.tree.map(np.add, x[2], second[2]) for x in (whole, added)]
+    for metric, one, other in zip(task.metrics, *more, strict=True):
         values = metric.value(one), metric.value(other)
         if not _close(*values):
             raise TaskError(
                 f"the counts of the metric {metric.name} must add up over batches: it is "
-                f"{values[0]} for a batch, and {values[1]} from its sequences in two pieces"
+                f"{values[0]} for a batch with its second half once more, and {values[1]} from the "
+                "same sequences in three pieces"
             )
 
 
@@ -143,7 +146,7 @@ def right_answer_is_better_than_chance(case: TaskCase) -> None:
     outputs = case.right(batch)
     if outputs is None:
         return
-    value = case.value(outputs, batch)
+    value = task.metric.value(case.judged(outputs, batch)[2][0])
     if value is None:
         raise TaskError(f"the metric {task.metric.name} of the right answer is None")
     if value == task.chance or (value > task.chance) != task.metric.higher_is_better:

@@ -1,7 +1,6 @@
 """A task under test: its batches, answers to them, and how its errors are reported."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import jax
@@ -28,15 +27,17 @@ class TaskCase:
     def __init__(self, task: Any):
         self.task: Task = task
         self._batches: dict[tuple[int, int], Batch] = {}
+        self._counts = jax.jit(self._count)
         self._judged = jax.jit(self._judge)
         self._held_out: dict[tuple[str, int], list[Batch]] = {}
 
+    def _count(self, outputs: jax.Array, batch: Batch, number: int = 0) -> Any:
+        metric = self.task.metrics[number]
+        return called(f"the metric {metric.name}", lambda: metric.counts(outputs, batch))
+
     def _judge(self, outputs: jax.Array, batch: Batch) -> tuple[Any, Any, list]:
-        loss, metrics = self.task.loss, self.task.metrics
-        counts = [
-            called(f"the metric {metric.name}", partial(metric.counts, outputs, batch))
-            for metric in metrics
-        ]
+        loss = self.task.loss
+        counts = [self._count(outputs, batch, n) for n in range(len(self.task.metrics))]
         total = called("loss.total", lambda: loss.total(outputs, batch))
         return total, called("loss.weight", lambda: loss.weight(batch)), counts
 
@@ -113,8 +114,13 @@ class TaskCase:
         """The value of the first metric."""
         metric = self.task.metric
         return called(
-            f"the metric {metric.name}", lambda: metric.value(self.judged(outputs, batch)[2][0])
+            f"the metric {metric.name}", lambda: metric.value(self.counts(outputs, batch))
         )
+
+    def counts(self, outputs: Any, batch: Batch) -> Any:
+        """The counts of the first metric."""
+        counts = self._counts(np.asarray(outputs, np.float32), batch.arrays)
+        return jax.tree.map(lambda x: np.asarray(x, float), counts)
 
     def judged(self, outputs: Any, batch: Batch) -> tuple[Any, Any, list]:
         """The total and the weight of the loss, and the counts of all metrics."""
@@ -151,3 +157,23 @@ def same(one: Batch, other: Batch) -> bool:
         np.shape(x) == np.shape(y) and np.array_equal(x, y)
         for x, y in zip(left[0], right[0], strict=True)
     )
+
+
+def side_by_side(batches: list[Batch]) -> list[Batch]:
+    """The same sequences, up to `MANY` in a batch, so that few shapes have to be compiled.
+
+    Sequences with lengths stay as they are: their batches differ in the number of steps.
+    """
+    if any(batch.lengths is not None for batch in batches):
+        return batches
+    alike: dict[str, list[Batch]] = {}
+    for batch in batches:
+        shapes = batch.over_sequences(lambda x, axis: np.delete(np.shape(x), axis).tolist())
+        alike.setdefault(str(shapes.arrays), []).append(batch.arrays)
+    joined = []
+    for some in alike.values():
+        axes = some[0].over_sequences(lambda x, axis: axis)
+        whole = jax.tree.map(lambda axis, *x: np.concatenate(x, axis), axes, *some)
+        places = range(0, whole.sequences, MANY)
+        joined += [whole.take(slice(place, place + MANY)) for place in places]
+    return joined

@@ -10,7 +10,7 @@ import pytest
 from jax.random import key
 
 from everyday import some
-from ostinato.cells import LSTM, Layer, Simple
+from ostinato.cells import Layer, Simple
 from ostinato.data import Batch
 from ostinato.errors import BadInput
 from ostinato.learning import Objective
@@ -103,7 +103,7 @@ def test_damping_adapted_by_iteration(linear, judge):
 def addition(seed):
     """Addition over six steps: a network and a batch."""
     one, two = jax.random.split(key(seed))
-    network = Network(LSTM(2, 4, key=one), Readout(4, 1, key=two))
+    network = Network(Simple(2, 4, key=one), Readout(4, 1, key=two))
     drawn = Adding(length=6).batch(0, 24)
     batch = Batch(*(jnp.asarray(x, float) for x in drawn[:3]))
     return network, batch
@@ -199,19 +199,17 @@ def test_the_loss_never_rises_on_the_batch_that_judges(problem, judge, line_sear
     assert values[-1] < 0.3 * values[0]
 
 
-def test_fresh_and_in_turn(problem):
-    network, batch = problem
+def test_fresh_and_in_turn(linear):
+    xs, targets = linear
+    network = Affine(jnp.ones((4, 2)), jnp.zeros(2))
+    batch = Batch(xs, targets, jnp.ones(xs.shape[:2]))
     seen = {}
     for draw in ("fresh", "turn"):
-        learner = dataclasses.replace(USUAL, draw=draw)
-        learner_state = learner.initial(network)
-        seen[draw] = [
-            stepped(
-                learner, network, batch, learner_state._replace(steps=jnp.asarray(n, jnp.int32))
-            )
-            for n in range(3)
-        ]
-    weights = {draw: [s[0].cell.R for s in steps] for draw, steps in seen.items()}
+        learner = HessianFree(OBJECTIVE, NONE, curvature=20, iterations=6, draw=draw)
+        start = learner.initial(network)
+        starts = [start._replace(steps=jnp.asarray(n, jnp.int32)) for n in range(3)]
+        seen[draw] = [stepped(learner, network, batch, at, state=()) for at in starts]
+    weights = {draw: [s[0].V for s in steps] for draw, steps in seen.items()}
     np.testing.assert_array_equal(weights["turn"][0], weights["turn"][2])
     assert not np.array_equal(weights["turn"][0], weights["turn"][1])
     assert not np.array_equal(weights["fresh"][0], weights["fresh"][2])
@@ -237,7 +235,7 @@ def test_noise_stands_still_during_a_step(problem):
     """With dropout the quadratic still agrees with the objective, for small steps."""
     _, batch = problem
     one, two, three = jax.random.split(key(1), 3)
-    noisy = Dropout(LSTM(2, 4, key=one), 0.3, recurrent=0.3, key=three)
+    noisy = Dropout(Simple(2, 4, key=one), 0.3, recurrent=0.3, key=three)
     network = Network(noisy, Readout(4, 1, key=two))
     damping = Damping(tikhonov=100.0, structural=0.0, ratio="undamped")
     learner = HessianFree(OBJECTIVE, damping, iterations=30)
@@ -254,13 +252,14 @@ class Cliff(SquaredError):
 
 
 @pytest.mark.parametrize("line_search", some([False, True], [True]))
-def test_an_objective_that_turns_nan_is_survived(problem, line_search):
-    network, batch = problem
-    batch = batch._replace(targets=4 + batch.targets)
+def test_an_objective_that_turns_nan_is_survived(linear, line_search):
+    xs, targets = linear
+    network = Affine(jnp.zeros((4, 2)), jnp.zeros(2))
+    batch = Batch(xs, 4 + targets, jnp.ones(xs.shape[:2]))
     learner = HessianFree(
         Objective(Cliff()), Damping(tikhonov=1e-6, structural=0.0), line_search, iterations=15
     )
-    after, learner_state, _, report = stepped(learner, network, batch)
+    after, learner_state, _, report = stepped(learner, network, batch, state=())
     assert np.isfinite(report["after"]) and report["after"] <= report["loss"]
     assert all(bool(jnp.all(jnp.isfinite(x))) for x in jax.tree.leaves((after, learner_state)))
     if not line_search:  # whose every step is tried, and so cannot go over the edge

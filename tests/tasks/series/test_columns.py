@@ -18,6 +18,7 @@ from ostinato.tasks.series import naive_forecasts
 from ostinato.tasks.series.continuing import closed_loop, forecast_after, forecasts_at_each
 from ostinato.tasks.series.from_files import FORECASTING, task_name_for
 from ostinato.wiring import Network, Readout, outputs_of
+from untrained import untrained_run
 
 HORIZON = 3
 ROLES = {"known": ["price", "sale"], "static": ["size", "region"], "words": ["weather"]}
@@ -133,11 +134,11 @@ def test_nothing_is_fitted_to_validation_or_test(tmp_path, given):
 def test_what_is_known_ahead_is_of_use(tmp_path):
     """A target that is the price of the same day cannot be forecast without the price."""
     random = np.random.default_rng(0)
-    price = random.normal(size=400)
-    frame = pandas.DataFrame({"price": price, "sold": 3 * price + 7})
+    price, other = random.normal(size=(2, 400))
+    frame = pandas.DataFrame({"price": price, "other": other, "sold": 3 * price + 7})
     config = Config(cell="gru", units=4, batch=4, steps=100, learner="adam", rate=0.05, length=20)
     errors = {}
-    for name, known in {"with": ["price"], "without": None}.items():
+    for name, known in {"with": ["price"], "without": ["other"]}.items():
         task = Series(frame, targets=["sold"], known=known, split="80/10/10", length=20)
         run = train(config, tmp_path / name, task=task)
         errors[name] = evaluate(run, "valid", task=task)["mean squared error"]
@@ -253,7 +254,7 @@ def test_words_may_have_learned_vectors(tmp_path):
     task = Series(frame, **ASKED)
     names = [f"{name} {kind}" for name, kinds in task.columns.words.items() for kind in kinds]
     assert names[:5] == ["weather rain", "weather snow", "weather sun", "sale no", "sale yes"]
-    run = train(Config(cell="gru", units=4, steps=2, embedding=3), tmp_path / "run", task=task)
+    run = untrained_run(Config(cell="gru", units=4, embedding=3), tmp_path / "run", task)
     network = run.network()
     E = [np.asarray(x, float) for x in network.encoding.E]
     assert [x.shape for x in E] == [(3, 3), (2, 3), (2, 3)]
@@ -382,8 +383,8 @@ AHEAD = ["store", "day", "price", "sale"]  # what is known ahead, of which serie
 
 @pytest.fixture(scope="module")
 def run_of_days(tmp_path_factory):
-    config = Config(cell="gru", units=3, steps=2)
-    return train(config, tmp_path_factory.mktemp("days") / "run", task=Series(dated(), **ASKED))
+    folder = tmp_path_factory.mktemp("days") / "run"
+    return untrained_run(Config(cell="gru", units=3), folder, Series(dated(), **ASKED))
 
 
 def test_the_future_may_be_a_table_of_its_own(run_of_days, tmp_path):
@@ -403,9 +404,7 @@ def test_the_future_may_be_a_table_of_its_own(run_of_days, tmp_path):
     assert note == "of the future only store, day, price, sale are read, not weather"
     series = shops((60,))[["price", "size", "visitors", "sold"]]
     arrays, known = series.to_numpy(), {"known": ["1"], "targets": [3], "horizon": 2}
-    run = train(
-        Config(cell="gru", units=3, steps=2), tmp_path / "run", task=Series(arrays, **known)
-    )
+    run = untrained_run(Config(cell="gru", units=3), tmp_path / "run", Series(arrays, **known))
     for future in (arrays[60:], arrays[60:, :1]):
         made = run.forecast(arrays[:60], future=future)
         np.testing.assert_array_equal(made.values, run.forecast(arrays).values)

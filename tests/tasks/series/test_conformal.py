@@ -15,6 +15,7 @@ from ostinato.tasks.series.conformal import Conformal, calibrated, interval_leve
 from ostinato.tasks.series.continuing import forecasts_at_each
 from ostinato.tasks.series.forecast_scores import Hindcasts, hindcasts
 from ostinato.wiring import Network, Readout
+from untrained import untrained_run
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 
@@ -108,7 +109,7 @@ def test_a_run_of_a_series_in_memory_uses_its_calibration(tmp_path):
     def waves():
         return Series(WAVE, horizon=2, conformal=True, split="50/25/25", length=10)
 
-    run = train(Config(cell="gru", units=4, batch=4, steps=3), tmp_path / "run", task=waves())
+    run = untrained_run(Config(cell="gru", units=4), tmp_path / "run", waves())
     found, again = run.evaluate("test"), evaluate(run, "test", task=waves())
     assert "coverage of the calibrated 0.8 interval" in found and found == again
     assert "width of the calibrated 0.8 interval" in run.backtest(3)["overall"]

@@ -14,6 +14,7 @@ from ostinato.runs.analysis.evaluation import measured
 from ostinato.tasks import Video
 from ostinato.tasks.applying import ApplyOptions
 from ostinato.wiring import outputs_of
+from untrained import untrained_run
 
 from ..members import write_data
 
@@ -108,14 +109,12 @@ def test_drawn_clips_are_those_of_the_seed_and_digits_are_of_their_own_part(tmp_
 
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory):
-    """A short run on a file of films in which everything moves to the right by a pixel."""
+    """A run on a file of films in which everything moves to the right by a pixel."""
     folder = tmp_path_factory.mktemp("video")
     np.save(folder / "a.npy", films(40))
-    config = Config(
-        task="video", file=str(folder / "a.npy"), frames=3, ahead=3, cell="gru", units=8,
-        batch=8, steps=30, rate=0.02, validate_every=30,
-    )  # fmt: skip
-    return train(config, folder / "run")
+    settings = {"task": "video", "file": str(folder / "a.npy"), "frames": 3, "ahead": 3}
+    config = Config(**settings, cell="gru", units=8)
+    return untrained_run(config, folder / "run")
 
 
 def films(count: int, frames: int = 6) -> np.ndarray:

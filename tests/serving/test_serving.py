@@ -2,6 +2,7 @@
 
 import asyncio
 import concurrent.futures
+import functools
 import itertools
 import json
 import time
@@ -38,7 +39,9 @@ def files(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def run_of(files, tmp_path_factory):
-    return lambda kind: untrained(kind, files, tmp_path_factory.mktemp("runs") / kind)
+    return functools.cache(
+        lambda kind: untrained(kind, files, tmp_path_factory.mktemp("runs") / kind)
+    )
 
 
 def client_of(run, limits=SMALL):

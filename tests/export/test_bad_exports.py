@@ -67,7 +67,7 @@ def test_a_damaged_run_is_refused_by_every_target(to, effect, tmp_path):
     export_run(effect, "folder", copy)
     (checkpoint,) = (copy / "checkpoints").iterdir()
     whole = checkpoint.read_bytes()
-    for harm in (b"", whole[:-1], whole[:-4] + bytes(4), b"RIFF" + whole):
+    for harm in (b"", whole[:-1], whole[:-4] + b"harm", b"RIFF" + whole):
         checkpoint.write_bytes(harm)
         refused(open_run(copy), to, out / "a", "no checkpoint in .* can be read")
     checkpoint.unlink()

@@ -28,6 +28,7 @@ def network_of(rows: list[list[Operator]]) -> Cell | Bidirectional:
     return parts[0] if len(parts) == 1 else Stack(parts)
 
 
+@eqx.filter_jit  # one program, instead of one for each operation
 def cell_of(operator: Operator) -> Cell:
     """The cell of one operator."""
     kind, W, R, b, d, p, f, reset = operator

@@ -13,7 +13,7 @@ import numpy as np
 from ..cells import Cell, Layer
 from ..cells.operator import Operator
 from ..errors import BadInput, needing
-from .operators import network_of
+from .operators import network_of, operators_of
 from .stack import Bidirectional
 
 _BLOCKS = {"rnn": 1, "lstm": 4, "gru": 3}
@@ -118,7 +118,7 @@ def to_torch(network: Layer) -> Any:
         >>> theirs
         LSTM(3, 16)
     """
-    rows = network.operators()
+    rows = operators_of(network)
     if rows is None:
         raise BadInput(
             f"torch.nn has no module for {type(network).__name__}; give the cell of a network, or "

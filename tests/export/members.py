@@ -21,7 +21,7 @@ import pytest
 
 import ostinato
 from members import CELLS, ONE, TWO, WIRINGS
-from ostinato.cells import LSTM1997, Model, Simple
+from ostinato.cells import LSTM1997, AdditiveDelay, Model, Simple
 from ostinato.evolve import KNOWN, GraphCell
 from ostinato.export import Program, function, header, to_onnx
 from ostinato.export.torch import module
@@ -82,6 +82,10 @@ class Unusual(Simple):
 EVERY = {
     **CELLS,
     **WIRINGS,
+    # Of the size of the system that it solves at every step: 4 unknowns would be 1,091 equations.
+    "additive delay, nonlinear": lambda: Case(
+        AdditiveDelay(3, 2, key=ONE, dt=0.5, state_function="tanh", output_function="sigmoid")
+    ),
     "lstm 1997, lipton": lambda: Case(LSTM1997(3, 4, key=ONE, variant="lipton")),
     "output feedback": lambda: Case(
         OutputFeedback(Simple(3 + 2, 4, key=ONE), Readout(4, 2, key=TWO)), 3
@@ -108,11 +112,42 @@ class Subject(NamedTuple):
 Subjects = dict[str, Subject]
 
 
-def by_c(subjects: Subjects, inputs: Inputs, folder: Path, *flags: str, small=False) -> Inputs:
+def by_c(subjects: Subjects, inputs: Inputs, folder: Path) -> Inputs:
     """All networks in one C program, compiled with all warnings as errors."""
+    return _outputs_of_c(subjects, inputs, folder / "c", "n")
+
+
+def by_sanitised_c(subjects: Subjects, inputs: Inputs, folder: Path) -> Inputs:
+    """The same, with every access to memory and every conversion checked as it runs."""
+    flags = ["-O0", "-fsanitize=address,undefined"]
+    return _outputs_of_c(subjects, inputs, folder / "sanitised", "n", *flags, small=False)
+
+
+def by_c_of_eight_bits(subjects: Subjects, inputs: Inputs, folder: Path) -> Inputs:
+    """Each step from the state that float32 weights have reached, so that errors do not add up."""
+    return _outputs_of_c(subjects, inputs, folder / "c", "small")
+
+
+def _outputs_of_c(
+    subjects: Subjects, inputs: Inputs, folder: Path, what: str, *flags: str, small: bool = True
+) -> Inputs:
+    """What a program in C computes, which is compiled and run once in a folder."""
+    if not folder.exists():
+        _run_c(subjects, inputs, folder, *flags, small=small)
+    return {
+        name: np.fromfile(folder / f"{what}{n}.out", np.float32).reshape(len(inputs[name]), -1)
+        for n, name in enumerate(subjects)
+    }
+
+
+def _run_c(
+    subjects: Subjects, inputs: Inputs, folder: Path, *flags: str, small: bool = False
+) -> None:
+    """Write the outputs of all networks, and those with weights of 8 bits if it has `small`."""
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("there is no C compiler")
+    folder.mkdir()
     includes, calls = [], []
     for n, (name, (_, _, program)) in enumerate(subjects.items()):
         for other, bits in {f"n{n}": 32, **({f"small{n}": 8} if small else {})}.items():
@@ -129,45 +164,36 @@ def by_c(subjects: Subjects, inputs: Inputs, folder: Path, *flags: str, small=Fa
     assert made.returncode == 0, made.stderr[:2000]
     ran = subprocess.run(["./main"], cwd=folder, capture_output=True, text=True, check=False)
     assert ran.returncode == 0 and not ran.stderr, ran.stderr[:2000]
-    return {
-        name: np.fromfile(folder / f"n{n}.out", np.float32).reshape(len(inputs[name]), -1)
-        for n, name in enumerate(subjects)
-    }
 
 
 def _call(name: str, steps: int, program: Program, small: str | None) -> str:
     big = name.upper()
     one = "int x" if program.symbols is not None else f"float x[{big}_INPUTS]"
     at = "&x" if program.symbols is not None else "x"
-    told = f"""static {small}_state other;
-      memcpy(&other, &state, sizeof other);
-      {small}_step(&other, x, told);"""
+    opened = f"""static {small}_state other;
+    FILE *small = fopen("{small}.out", "wb");
+    if (!small) return 1;"""
+    told = f"""memcpy(&other, &state, sizeof other);
+      {small}_step(&other, x, y);
+      fwrite(y, sizeof y, 1, small);"""
     return f"""  {{
     static {name}_state state;
     {one};
-    float y[{big}_OUTPUTS], {"told" if small else "*told = y"}{f"[{big}_OUTPUTS]" if small else ""};
+    float y[{big}_OUTPUTS];
     FILE *in = fopen("{name}.in", "rb"), *out = fopen("{name}.out", "wb");
     if (!in || !out) return 1;
+    {opened if small else ""}
     {name}_start(&state);
     for (int t = 0; t < {steps}; t++) {{
       if (fread({at}, sizeof x, 1, in) != 1) return 1;
       {told if small else ""}
       {name}_step(&state, x, y);
-      fwrite(told, sizeof y, 1, out);
+      fwrite(y, sizeof y, 1, out);
     }}
     fclose(in);
     fclose(out);
+    {"fclose(small);" if small else ""}
   }}"""
-
-
-def by_sanitised_c(subjects: Subjects, inputs: Inputs, folder: Path) -> Inputs:
-    """The same, with every access to memory and every conversion checked as it runs."""
-    return by_c(subjects, inputs, folder, "-O0", "-fsanitize=address,undefined")
-
-
-def by_c_of_eight_bits(subjects: Subjects, inputs: Inputs, folder: Path) -> Inputs:
-    """Each step from the state that float32 weights have reached, so that errors do not add up."""
-    return by_c(subjects, inputs, folder, small=True)
 
 
 def by_node(subjects: Subjects, inputs: Inputs, folder: Path) -> Inputs:
@@ -342,7 +368,7 @@ TARGETS = {
     "c, 8 bits": Target(by_c_of_eight_bits, within=0.03, rounded=True),
     "javascript": Target(by_node),
     "javascript in a browser": Target(by_browser),
-    "onnx": Target(by_onnx, 2_000_000),
+    "onnx": Target(by_onnx, 400_000),
     "onnx, a step": Target(by_steps_of_onnx, 10_000),
     "torch": Target(by_torch, 5_000),
 }

@@ -6,23 +6,26 @@ import os
 import numpy as np
 import pytest
 
-from ostinato import Config, open_run, train
+from ostinato import Config, open_run
 from ostinato.data.wav import Sound, read_wav, wav_bytes
 from ostinato.errors import BadInput
 from ostinato.export import to_onnx
 from ostinato.export.run_export import TARGETS, export_run
 from ostinato.tasks import Audio
 from ostinato.wiring import from_keras, from_onnx, from_rtneural, to_rtneural
+from untrained import untrained_run
 
 WAVES = np.sin(np.arange(200) / 5)
-SMALL = {"units": 3, "batch": 2, "steps": 1}
+SMALL = {"units": 3, "batch": 2}
 
 
 @pytest.fixture(scope="module")
 def effect(tmp_path_factory):
     """A run that every target can take."""
     task = Audio(WAVES, WAVES**3, 8000, length=10, washout=2)
-    return train(Config(cell="lstm", **SMALL), tmp_path_factory.mktemp("effect") / "run", task=task)
+    return untrained_run(
+        Config(cell="lstm", **SMALL), tmp_path_factory.mktemp("effect") / "run", task=task
+    )
 
 
 def refused(run, to, path, words):
@@ -64,7 +67,7 @@ def test_a_damaged_run_is_refused_by_every_target(to, effect, tmp_path):
     export_run(effect, "folder", copy)
     (checkpoint,) = (copy / "checkpoints").iterdir()
     whole = checkpoint.read_bytes()
-    for harm in (b"", whole[:-1], whole[:-4] + bytes(4), b"RIFF" + whole):
+    for harm in (b"", whole[:-1], whole[:-4] + b"harm", b"RIFF" + whole):
         checkpoint.write_bytes(harm)
         refused(open_run(copy), to, out / "a", "no checkpoint in .* can be read")
     checkpoint.unlink()
@@ -74,7 +77,7 @@ def test_a_damaged_run_is_refused_by_every_target(to, effect, tmp_path):
 def test_what_has_no_step_says_why(tmp_path):
     out = tmp_path / "out"
     out.mkdir()
-    both = train(
+    both = untrained_run(
         Config(cell="gru", bidirectional=True, **SMALL),
         tmp_path / "both",
         task=Audio(WAVES, WAVES**3, length=10, washout=2),

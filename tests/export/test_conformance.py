@@ -14,21 +14,21 @@ from ostinato.export.torch import module
 from .members import EVERY, JUMPING, MAGNIFY, STEPS, TARGETS, WIRINGS, Subject
 
 
-def of_type(network):
-    """The network with its noise off, in float32."""
-    return eqx.nn.inference_mode(
-        jax.tree.map(lambda x: x.astype(jnp.float32) if eqx.is_inexact_array(x) else x, network)
+def single(network):
+    """The network in float32; NumPy needs no program for each shape."""
+    return jax.tree.map(
+        lambda x: jnp.asarray(np.asarray(x, np.float32)) if eqx.is_inexact_array(x) else x, network
     )
 
 
 def outputs(network, xs):
     """What the library computes."""
     with jax.enable_x64(False):
-        ys, _ = ostinato.unroll(of_type(network), jnp.asarray(xs))
+        ys, _ = ostinato.unroll(eqx.nn.inference_mode(network), jnp.asarray(xs))
         return np.asarray(ys, np.float64).reshape(len(xs), -1)
 
 
-def assert_alike(made, target, networks, inputs, expected):
+def assert_alike(made, target, subjects, inputs, expected):
     """As near as `within`, unless the network is known to magnify rounding errors, and does.
 
     One that magnifies the last digit of its inputs does so with every rounding error. With weights
@@ -42,28 +42,24 @@ def assert_alike(made, target, networks, inputs, expected):
             apart[name] = (far > target.within).mean()
         elif far.max() > target.within:
             moved = np.nextafter(xs, np.float32(np.inf)) if xs.dtype.kind == "f" else xs
-            by = np.abs(outputs(networks[name].cell, moved) - wanted).max() / np.abs(wanted).max()
+            by = (
+                np.abs(outputs(subjects[name].network, moved) - wanted).max() / np.abs(wanted).max()
+            )
             apart[name] = far.max() / by
     assert {*apart} <= (JUMPING if target.rounded else MAGNIFY), apart
     assert all(x <= (0.05 if target.rounded else 10) for x in apart.values()), apart
 
 
 @pytest.fixture(scope="module")
-def networks():
-    made = {name: make() for name, make in EVERY.items()}
-    return {name: case for name, case in made.items() if case.cell.can_step}
-
-
-@pytest.fixture(scope="module")
-def subjects(networks):
-    sizes = {
-        name: None if case.cell.input_axes == 0 else case.xs.shape[-1]
-        for name, case in networks.items()
-    }
-    return {
-        name: Subject(case.cell, sizes[name], trace(case.cell, sizes[name]))
-        for name, case in networks.items()
-    }
+def subjects():
+    found = {}
+    for name, make in EVERY.items():
+        case = make()
+        if case.cell.can_step:
+            size = None if case.cell.input_axes == 0 else case.xs.shape[-1]
+            network = single(case.cell)
+            found[name] = Subject(network, size, trace(network, size))
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -78,28 +74,33 @@ def inputs(subjects):
 
 
 @pytest.fixture(scope="module")
-def expected(networks, inputs):
-    return {name: outputs(case.cell, inputs[name]) for name, case in networks.items()}
+def expected(subjects, inputs):
+    return {name: outputs(one.network, inputs[name]) for name, one in subjects.items()}
 
 
-def assert_the_same(target, subjects, inputs, expected, networks, folder):
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("exported")
+
+
+def assert_the_same(target, subjects, inputs, expected, folder):
     made = target.run(subjects, inputs, folder)
     assert {*made} == {*subjects}
-    assert_alike(made, target, networks, inputs, expected)
+    assert_alike(made, target, subjects, inputs, expected)
 
 
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
-def test_the_same_outputs(target, subjects, inputs, expected, networks, tmp_path):
+def test_the_same_outputs(target, subjects, inputs, expected, folder):
     if target.work is not None:
         steps = {n: target.work // len(one.program.equations) for n, one in subjects.items()}
         inputs = {name: xs[: max(steps[name], 100)] for name, xs in inputs.items()}
-    assert_the_same(target, subjects, inputs, expected, networks, tmp_path)
+    assert_the_same(target, subjects, inputs, expected, folder)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, one in TARGETS.items() if one.work is not None])
-def test_the_same_outputs_to_the_end(name, subjects, inputs, expected, networks, tmp_path):
-    assert_the_same(TARGETS[name], subjects, inputs, expected, networks, tmp_path)
+def test_the_same_outputs_to_the_end(name, subjects, inputs, expected, folder):
+    assert_the_same(TARGETS[name], subjects, inputs, expected, folder)
 
 
 class Sorted(ostinato.cells.Simple):

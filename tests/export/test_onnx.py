@@ -2,6 +2,7 @@
 
 import json
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,15 +10,16 @@ import onnx
 import pytest
 
 import ostinato
-from ostinato import Config, train
+from ostinato import Config
 from ostinato.cells import GRU, LSTM, PeepholeLSTM, Simple
 from ostinato.export import to_onnx
 from ostinato.export.run_export import export_run
 from ostinato.tasks import Series
 from ostinato.wiring import Bidirectional, Dropout, Stack
+from untrained import untrained_run
 
 from .members import EVERY, session
-from .test_conformance import of_type
+from .test_conformance import single
 
 STEPS, BATCH = 12, 3
 KINDS = {"tensor(float)": np.float32, "tensor(int32)": np.int32, "tensor(bool)": np.bool_}
@@ -33,7 +35,7 @@ def inputs_of(case):
 
 def expected(network, xs):
     with jax.enable_x64(False):
-        ys, state = ostinato.unroll(of_type(network), jnp.asarray(xs))
+        ys, state = ostinato.unroll(eqx.nn.inference_mode(network), jnp.asarray(xs))
         return np.asarray(ys), [np.asarray(x) for x in jax.tree.leaves(state)]
 
 
@@ -59,13 +61,13 @@ def stepped(model, xs):
 def test_a_batch_step_by_step_and_as_a_sequence(name):
     """The conformance suite compares the sequence with the library over ten thousand steps."""
     case = EVERY[name]()
-    xs = inputs_of(case)
-    size = None if case.cell.input_axes == 0 else xs.shape[-1]
-    *final, outputs = session(to_onnx(case.cell, size)).run(None, {"x": xs})
-    if case.cell.can_step:
-        ys, state = stepped(to_onnx(case.cell, size, step=True), xs)
+    xs, network = inputs_of(case), single(case.cell)
+    size = None if network.input_axes == 0 else xs.shape[-1]
+    *final, outputs = session(to_onnx(network, size)).run(None, {"x": xs})
+    if network.can_step:
+        ys, state = stepped(to_onnx(network, size, step=True), xs)
     else:
-        ys, state = expected(case.cell, xs)
+        ys, state = expected(network, xs)
     np.testing.assert_allclose(outputs, ys, atol=1e-5 * np.abs(ys).max())
     for one, other in zip(final, state, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-5 * max(np.abs(other).max(), 1))
@@ -96,8 +98,8 @@ def test_a_step_of_its_own_is_not_an_operator():
 def test_a_run_with_what_its_numbers_mean(tmp_path):
     book = tmp_path / "book.txt"
     book.write_text("Ein Bär sagt ja. " * 40, encoding="utf-8")
-    config = Config(file=str(book), cell="lstm", units=6, length=9, batch=2, steps=2)
-    run = train(config, tmp_path / "run")
+    config = Config(file=str(book), cell="lstm", units=6, length=9, batch=2)
+    run = untrained_run(config, tmp_path / "run")
     written = export_run(run, "onnx", tmp_path / "bear")
     assert [path.name for path in written] == ["bear.onnx", "bear-step.onnx"]
     for path in written:
@@ -111,8 +113,8 @@ def test_a_run_with_what_its_numbers_mean(tmp_path):
 def test_the_metadata_have_the_scaling(tmp_path):
     """With them alone a forecast is made as the run makes it."""
     waves = 50 + 9 * np.sin(np.arange(200) / 3)
-    config = Config(cell="gru", units=4, batch=2, steps=2)
-    run = train(config, tmp_path / "run", task=Series(waves, names=["sold"], length=20))
+    config = Config(cell="gru", units=4, batch=2)
+    run = untrained_run(config, tmp_path / "run", task=Series(waves, names=["sold"], length=20))
     _, step = export_run(run, "onnx", tmp_path / "sales")
     known = session(step.read_bytes()).get_modelmeta().custom_metadata_map
     about = json.loads(known["interface"])["about"]

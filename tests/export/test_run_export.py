@@ -8,11 +8,12 @@ import subprocess
 import numpy as np
 import pytest
 
-from ostinato import Config, open_run, train
+from ostinato import Config, open_run
 from ostinato.errors import BadInput
 from ostinato.export.run_export import export_run
 from ostinato.tasks import Adding, Series
 from studio.browser import BROWSER, Browser
+from untrained import untrained_run
 
 STRICT = ["-O2", "-Wall", "-Wextra", "-Werror", "-std=c99"]
 
@@ -40,17 +41,17 @@ def table(folder):
 def forecaster(folder, table):
     config = Config(
         file=str(table), target="sold */ it", horizon=3, quantiles="0.1,0.5,0.9", conformal=True,
-        split="60/30/10", missing="mask", cell="gru", units=5, length=10, batch=2, steps=2,
+        split="60/30/10", missing="mask", cell="gru", units=5, length=10, batch=2,
     )  # fmt: skip
-    return train(config, folder / "forecaster")
+    return untrained_run(config, folder / "forecaster")
 
 
 @pytest.fixture(scope="module")
 def writer(folder):
     path = folder / "book.txt"
     path.write_text('Ein Bär sagt "ja" \\ und?\t' * 40, encoding="utf-8")
-    return train(
-        Config(file=str(path), cell="lstm", units=6, length=9, batch=2, steps=2), folder / "w"
+    return untrained_run(
+        Config(file=str(path), cell="lstm", units=6, length=9, batch=2), folder / "w"
     )
 
 
@@ -317,13 +318,13 @@ def test_what_cannot_be_exported_is_refused(writer, folder, tmp_path):
     with pytest.raises(BadInput, match="no folder"):
         export_run(writer, "c", tmp_path / "none" / "there")
     assert [path.name for path in tmp_path.iterdir()] == ["there.h"]
-    both = Config(bidirectional=True, cell="gru", units=2, length=5, batch=2, steps=1)
-    run = train(both, tmp_path / "both", task=Series(np.arange(60.0), ys=np.arange(60) % 2))
+    both = Config(bidirectional=True, cell="gru", units=2, length=5, batch=2)
+    task = Series(np.arange(60.0), ys=np.arange(60) % 2)
+    run = untrained_run(both, tmp_path / "both", task=task)
     with pytest.raises(BadInput, match="has no step"):
         export_run(run, "c", tmp_path / "both_ways")
-    run = train(
-        Config(cell="gru", units=2, batch=2, steps=1), tmp_path / "adding", task=Adding(length=5)
-    )
+    config = Config(cell="gru", units=2, batch=2)
+    run = untrained_run(config, tmp_path / "adding", task=Adding(length=5))
     with pytest.raises(BadInput, match="the numbers of its network, for which there is no page"):
         export_run(run, "html", tmp_path / "adding_page")
     assert open_run(tmp_path / "adding")

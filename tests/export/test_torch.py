@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ostinato import Config, train, unroll
+from ostinato import Config, unroll
 from ostinato.errors import BadInput
 from ostinato.export.run_export import export_run
 from ostinato.tasks import Arrays
@@ -33,8 +33,8 @@ def test_a_run_is_loaded_without_ostinato(tmp_path):
     import torch
 
     (tmp_path / "book.txt").write_text("Ein Bär sagt ja. " * 40, encoding="utf-8")
-    config = Config(file=str(tmp_path / "book.txt"), units=6, length=9, batch=2, steps=2)
-    run = train(config, tmp_path / "run")
+    config = Config(file=str(tmp_path / "book.txt"), units=6, length=9, batch=2)
+    run = untrained_run(config, tmp_path / "run")
     written = export_run(run, "torch", tmp_path / "bear-net")
     assert [path.name for path in written] == ["bear-net.py", "bear-net.safetensors"]
     source = written[0].read_text(encoding="utf-8")

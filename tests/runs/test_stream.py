@@ -125,6 +125,14 @@ def foreseeing(folder):
     return untrained_run(Config(length=5, **SMALL), folder / "foreseeing", task=task), frame
 
 
+@pytest.fixture(scope="module")
+def stream_of(writer, forecaster, foreseeing):
+    """A stream of a run before its first step; what it is made of is made once."""
+    runs = {"writer": writer, "forecaster": forecaster, "foreseeing": foreseeing[0]}
+    streams = {name: run.stream() for name, run in runs.items()}
+    return lambda name: streams[name].fork()
+
+
 def ahead(frame, n):
     """Row n of a table, with what is known of the three after it."""
     later = {name: frame[name][n : n + 4].tolist() for name in ("price", "holiday")}
@@ -169,15 +177,15 @@ def test_the_time_of_a_row_of_pandas_is_its_index(folder):
         (None, "a row is a dictionary of date, sold, price, holiday; got"),
     ],
 )
-def test_a_wrong_row_of_what_is_known_ahead(change, words, foreseeing):
-    run, frame = foreseeing
+def test_a_wrong_row_of_what_is_known_ahead(change, words, foreseeing, stream_of):
+    _, frame = foreseeing
     row = [1, 2, 3] if change is None else {**ahead(frame, 0), **change}
     with pytest.raises(BadInput, match=words):
-        run.stream().step(row)
+        stream_of("foreseeing").step(row)
     missing = ahead(frame, 0)
     del missing["date"]
     with pytest.raises(BadInput, match="the row has no 'date'"):
-        run.stream().step(missing)
+        stream_of("foreseeing").step(missing)
 
 
 def test_many_sequences_side_by_side(forecaster, table):
@@ -324,9 +332,9 @@ def test_a_state_before_the_first_step(writer, tmp_path):
         (lambda s: s.save("/"), "is a folder; name a file in it"),
     ],
 )
-def test_a_wrong_value_is_refused(do, words, writer):
+def test_a_wrong_value_is_refused(do, words, stream_of):
     with pytest.raises(BadInput, match=words):
-        do(writer.stream())
+        do(stream_of("writer"))
 
 
 @pytest.mark.parametrize(
@@ -343,9 +351,9 @@ def test_a_wrong_value_is_refused(do, words, writer):
         ({}, "the row has no 'sold'"),
     ],
 )
-def test_a_wrong_row_is_refused(row, words, forecaster):
+def test_a_wrong_row_is_refused(row, words, stream_of):
     with pytest.raises(BadInput, match=words):
-        forecaster.stream().step(row)
+        stream_of("forecaster").step(row)
 
 
 def test_a_wrong_number_of_sequences(writer):

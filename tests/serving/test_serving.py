@@ -2,6 +2,8 @@
 
 import asyncio
 import concurrent.futures
+import contextlib
+import functools
 import itertools
 import json
 import time
@@ -38,7 +40,9 @@ def files(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def run_of(files, tmp_path_factory):
-    return lambda kind: untrained(kind, files, tmp_path_factory.mktemp("runs") / kind)
+    return functools.cache(
+        lambda kind: untrained(kind, files, tmp_path_factory.mktemp("runs") / kind)
+    )
 
 
 def client_of(run, limits=SMALL):
@@ -56,9 +60,15 @@ def run(run_of):
 
 
 @pytest.fixture(scope="module")
-def client(run):
-    with client_of(run) as client:
-        yield client
+def client_for(run_of):
+    """A client of a run of each kind, which the tests share."""
+    with contextlib.ExitStack() as opened:
+        yield functools.cache(lambda kind: opened.enter_context(client_of(run_of(kind))))
+
+
+@pytest.fixture(scope="module")
+def client(client_for):
+    return client_for("text")
 
 
 def events(response):
@@ -328,7 +338,7 @@ def test_too_many_requests_wait(run):
 
 
 def test_what_ends_takes_on_nothing(run):
-    with client_of(run) as client:
+    with client_of(run, Limits(slots=1)) as client:
         client.service.end_soon(0.0)
         assert client.post("/generate", json={"length": 5}).status_code == 503
 
@@ -367,12 +377,12 @@ def test_prometheus_reads_the_metrics(client):
 
 
 @pytest.mark.parametrize("kind", ["text", "quantiles", "classify", "translate", "tag"])
-def test_the_routes_are_described_as_openapi_says(kind, run_of):
+def test_the_routes_are_described_as_openapi_says(kind, client_for):
     validator = pytest.importorskip("openapi_spec_validator")
-    with client_of(run_of(kind)) as client:
-        described = client.get("/openapi.json").json()
-        validator.validate(described)
-        routes = {(one.method, one.path) for one in client.service.endpoints}
+    client = client_for(kind)
+    described = client.get("/openapi.json").json()
+    validator.validate(described)
+    routes = {(one.method, one.path) for one in client.service.endpoints}
     assert routes == {
         (method.upper(), path) for path, some in described["paths"].items() for method in some
     }
@@ -404,21 +414,20 @@ def test_an_openai_client(client, run):
         ("tag", "/tag", {"sentences": [["the", "dog"], ["dog"]]}, "tag"),
     ],
 )
-def test_what_is_answered_as_a_whole(kind, path, body, method, run_of):
-    run = run_of(kind)
-    with client_of(run) as client:
-        (answer,) = client.post(path, json=body).json().values()
-        (given,) = body.values()
-        expected = getattr(run, method)(given)
-        if kind == "classify":
-            assert [x["label"] for x in answer] == [x.label for x in expected]
-        else:
-            assert answer == json.loads(json.dumps(expected))
-        name, many = next(iter(body)), next(iter(body.values())) * 200
-        for wrong in ([], [3], "a", None, [None], [[]], [{}], [""], [[[]]], many):
-            refused(client, path, {name: wrong}, "")
-        for wrong in ({}, {"other": ["a"]}, {**body, "beam": 0}, {**body, "beam": "a"}, *HARMED):
-            refused(client, path, wrong, "")
+def test_what_is_answered_as_a_whole(kind, path, body, method, run_of, client_for):
+    run, client = run_of(kind), client_for(kind)
+    (answer,) = client.post(path, json=body).json().values()
+    (given,) = body.values()
+    expected = getattr(run, method)(given)
+    if kind == "classify":
+        assert [x["label"] for x in answer] == [x.label for x in expected]
+    else:
+        assert answer == json.loads(json.dumps(expected))
+    name, many = next(iter(body)), next(iter(body.values())) * 200
+    for wrong in ([], [3], "a", None, [None], [[]], [{}], [""], [[[]]], many):
+        refused(client, path, {name: wrong}, "")
+    for wrong in ({}, {"other": ["a"]}, {**body, "beam": 0}, {**body, "beam": "a"}, *HARMED):
+        refused(client, path, wrong, "")
 
 
 def test_nobody_waits_longer_for_a_whole_answer_than_they_may(run_of, monkeypatch):
@@ -445,32 +454,31 @@ def test_nobody_waits_longer_for_a_whole_answer_than_they_may(run_of, monkeypatc
         assert [one.cancelled() for one in asked] == [True] * 3
 
 
-def test_forecasts(run_of, files):
-    run = run_of("quantiles")
+def test_forecasts(run_of, client_for, files):
+    run, client = run_of("quantiles"), client_for("quantiles")
     rows = [
         [float(x) for x in line.split(",")[:2]]
         for line in (files / "table.csv").read_text().splitlines()[1:40]
     ]
     expected = run.forecast(np.array(rows)).rows()
-    with client_of(run) as client:
-        (answer,) = client.post("/forecast", json={"rows": rows}).json()["forecast"]
-        assert answer == pytest.approx(expected[0], rel=1e-4)
-        far = client.post("/forecast", json={"rows": rows, "steps": 3}).json()["forecast"]
-        assert [row["step"] for row in far] == [1, 2, 3]
-        name = client.post("/sessions").json()["session"]
-        named = [{"x": x, "y": y} for x, y in rows]
-        stepped = client.post(f"/sessions/{name}/step", json={"values": named}).json()
-        assert stepped["answer"][0] == pytest.approx(expected[0], rel=1e-4)
-        bad = [], [[1]], ["a"], [{"x": 1}], [[1, None]], 3, [None], [[]], [[1, 2], [1]], {"x": 1}
-        for wrong in bad:
-            refused(client, "/forecast", {"rows": wrong}, "")
-            refused(client, "/forecast", {"rows": wrong, "steps": 3}, "")
-        for wrong in ([named[0], rows[1]], [named[0], 3], [rows]):
-            refused(client, "/forecast", {"rows": wrong, "steps": 3}, "each row must be numbers")
-        for steps in (0, -1, "a", 1.5, 10**6, True):
-            refused(client, "/forecast", {"rows": rows, "steps": steps}, "steps must be")
-        for wrong in ({}, {"rows": rows, "horizon": 2}, {"rows": [*rows, [1]]}, *HARMED):
-            refused(client, "/forecast", wrong, "")
+    (answer,) = client.post("/forecast", json={"rows": rows}).json()["forecast"]
+    assert answer == pytest.approx(expected[0], rel=1e-4)
+    far = client.post("/forecast", json={"rows": rows, "steps": 3}).json()["forecast"]
+    assert [row["step"] for row in far] == [1, 2, 3]
+    name = client.post("/sessions").json()["session"]
+    named = [{"x": x, "y": y} for x, y in rows]
+    stepped = client.post(f"/sessions/{name}/step", json={"values": named}).json()
+    assert stepped["answer"][0] == pytest.approx(expected[0], rel=1e-4)
+    bad = [], [[1]], ["a"], [{"x": 1}], [[1, None]], 3, [None], [[]], [[1, 2], [1]], {"x": 1}
+    for wrong in bad:
+        refused(client, "/forecast", {"rows": wrong}, "")
+        refused(client, "/forecast", {"rows": wrong, "steps": 3}, "")
+    for wrong in ([named[0], rows[1]], [named[0], 3], [rows]):
+        refused(client, "/forecast", {"rows": wrong, "steps": 3}, "each row must be numbers")
+    for steps in (0, -1, "a", 1.5, 10**6, True):
+        refused(client, "/forecast", {"rows": rows, "steps": steps}, "steps must be")
+    for wrong in ({}, {"rows": rows, "horizon": 2}, {"rows": [*rows, [1]]}, *HARMED):
+        refused(client, "/forecast", wrong, "")
 
 
 def test_what_cannot_be_served_says_why(tmp_path):

@@ -36,8 +36,8 @@ def made(attention=None, cell=GRU):
     captioner = Captioner(pictures, decoder, words, bridge, looking, readout)
     double = eqx.filter(captioner, eqx.is_inexact_array)
     # Biases of 0 would leave some of the equation untested.
-    drawn = jax.tree.map(lambda x: x.astype(float) + 0.1 * RANDOM.normal(size=x.shape), double)
-    return eqx.combine(drawn, captioner)
+    drawn = jax.tree.map(lambda x: np.asarray(x) + 0.1 * RANDOM.normal(size=x.shape), double)
+    return eqx.combine(jax.tree.map(jnp.asarray, drawn), captioner)
 
 
 def batch_of(which, steps):

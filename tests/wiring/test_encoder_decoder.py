@@ -37,17 +37,18 @@ def pairs(**options) -> Pairs:
 def network(task: Pairs, **options):
     made = build_network(Config(**{"cell": "gru", "units": 4, **options}), task)
     arrays, rest = eqx.partition(made, eqx.is_inexact_array)
-    return eqx.combine(jax.tree.map(lambda x: x.astype(jnp.float64), arrays), rest)
+    return eqx.combine(jax.tree.map(lambda x: jnp.asarray(np.float64(x)), arrays), rest)
 
 
 def loss_and_gradient(task, network, batch):
+    """The parameters of a network, and a function that gives the loss and its gradient at any."""
     parameters, rest = trained(network)
 
     def total(parameters):
         outputs, _ = outputs_of(eqx.combine(parameters, rest), batch.arrays)
         return task.loss.total(outputs, batch)
 
-    return jax.jit(jax.value_and_grad(total))(parameters)
+    return parameters, jax.jit(jax.value_and_grad(total))
 
 
 @pytest.mark.parametrize("kind", some(KINDS, ["additive"]))
@@ -58,15 +59,17 @@ def test_a_padded_batch_gives_what_single_pairs_give(kind):
         net = network(task, **of_network)
         every = task.parts["train"]
         which = np.array([0, 1, -1])
-        value, gradient = loss_and_gradient(task, net, task.padded(every, which))
+        parameters, at = loss_and_gradient(task, net, task.padded(every, which))
+        value, gradient = at(parameters)
         found = []
         for n in which[:2]:
             longest, task.longest = task.longest, tuple(len(side[n]) for side in every)
-            found.append(loss_and_gradient(task, net, task.padded(every, np.array([n]))))
+            _, alone = loss_and_gradient(task, net, task.padded(every, np.array([n])))
+            found.append(alone(parameters))
             task.longest = longest
         assert len({tuple(len(side[n]) for side in every) for n in which[:2]}) > 1
         np.testing.assert_allclose(value, sum(one for one, _ in found), rtol=1e-10)
-        summed = jax.tree.map(lambda *x: sum(x), *(gradient for _, gradient in found))
+        summed = jax.tree.map(np.add, *(gradient for _, gradient in found))
         for a, b in zip(jax.tree.leaves(gradient), jax.tree.leaves(summed), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10)
 
@@ -77,20 +80,17 @@ def test_gradient_by_finite_differences(kind):
         task = pairs(attention=kind)
         net = network(task, bidirectional=True)
         batch = task.padded(task.parts["train"], np.arange(3))
-        _, gradient = loss_and_gradient(task, net, batch)
-        parameters, rest = trained(net)
-        leaves, tree = jax.tree.flatten(parameters)
+        parameters, at = loss_and_gradient(task, net, batch)
         rng = np.random.default_rng(1)
-        way = [jnp.asarray(rng.normal(size=x.shape)) for x in leaves]
+        way = jax.tree.map(lambda x: rng.normal(size=x.shape), parameters)
 
-        @jax.jit
-        def at(step):
-            near = [x + step * d for x, d in zip(leaves, way, strict=True)]
-            outputs, _ = outputs_of(eqx.combine(jax.tree.unflatten(tree, near), rest), batch.arrays)
-            return task.loss.total(outputs, batch)
+        def loss(step):
+            return at(jax.tree.map(lambda x, d: np.asarray(x) + step * d, parameters, way))[0]
 
-        slope = (at(1e-5) - at(-1e-5)) / 2e-5
-        exact = sum(jnp.vdot(g, d) for g, d in zip(jax.tree.leaves(gradient), way, strict=True))
+        slope = (loss(1e-5) - loss(-1e-5)) / 2e-5
+        _, gradient = at(parameters)
+        products = jax.tree.map(np.vdot, gradient, way)
+        exact = sum(jax.tree.leaves(products))
         np.testing.assert_allclose(slope, float(exact), rtol=1e-6)
 
 
@@ -117,7 +117,7 @@ def test_attention_looks_at_the_source_alone(kind):
 def test_additive_attention_by_hand():
     with jax.enable_x64(True):
         made = ATTENTION["additive"](2, 3, 4, key=KEY)
-        made = jax.tree.map(lambda x: x.astype(jnp.float64), made)
+        made = jax.tree.map(lambda x: jnp.asarray(np.float64(x)), made)
         rng = np.random.default_rng(0)
         q, m = rng.normal(size=2), rng.normal(size=(5, 3))
         Q, K, b, v = (np.asarray(x) for x in (made.Q, made.K, made.b, made.v))

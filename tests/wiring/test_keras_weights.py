@@ -74,7 +74,7 @@ def _saved(keras, tmp_path_factory):
         xs = xs if name == "stacked" else rng.integers(0, 7, (BATCH, STEPS))
         for end in ("keras", "h5"):
             model.save(folder / f"{name}.{end}")
-        made[name] = xs, np.asarray(model(xs))
+        made[name] = xs, np.asarray(jax.jit(model)(xs))
     return folder, made
 
 

@@ -1,5 +1,6 @@
 """The node tests of ONNX for RNN, GRU and LSTM, and our own exports, through `from_onnx`."""
 
+import functools
 import importlib
 
 import jax
@@ -121,10 +122,16 @@ def test_a_whole_network_comes_back(name):
         )
 
 
+@functools.cache
+def with_readout():
+    with jax.enable_x64(False):
+        network = WHOLE["a readout"]()
+        return network, to_onnx(network)
+
+
 def of_others(change):
     """A model of another producer: the LSTM of ours, then what `change` makes of its nodes."""
-    with jax.enable_x64(False):
-        model = onnx.load_from_string(to_onnx(WHOLE["a readout"]()))
+    model = onnx.load_from_string(with_readout()[1])
     model.producer_name = "another"
     (product,) = [x for x in model.graph.node if x.op_type == "MatMul"]
     (add,) = [x for x in model.graph.node if x.op_type == "Add"]
@@ -142,8 +149,7 @@ def to_gemm(graph, product, add, **how):
 
 def test_a_gemm_is_a_readout():
     network = from_onnx(of_others(to_gemm)).network
-    with jax.enable_x64(False):
-        expected = WHOLE["a readout"]().readout
+    expected = with_readout()[0].readout
     np.testing.assert_array_equal(network.readout.V, expected.V)
     np.testing.assert_array_equal(network.readout.b, expected.b)
 

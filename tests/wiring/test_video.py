@@ -38,8 +38,8 @@ def made(learn: str, conditional: bool) -> VideoModel:
     again, ahead = decoder(learn != "predict"), decoder(learn != "reconstruct")
     model = VideoModel(Frames(None), encoder, again, ahead, conditional)
     double = eqx.filter(model, eqx.is_inexact_array)
-    drawn = jax.tree.map(lambda x: x.astype(float) + 0.3 * RANDOM.normal(size=x.shape), double)
-    return eqx.combine(drawn, model)
+    drawn = jax.tree.map(lambda x: np.asarray(x) + 0.3 * RANDOM.normal(size=x.shape), double)
+    return eqx.combine(jax.tree.map(jnp.asarray, drawn), model)
 
 
 def asked(learn: str) -> Batch:

@@ -9,11 +9,13 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import equinox as eqx
 import numpy as np
 
 from ..cells import Layer, Model
 from ..cells.operator import Operator
 from ..errors import BadInput, needing
+from ..wiring.operators import operators_of
 from ..wiring.program import Equation, Part, Program, trace, trace_sequence
 from .loops import unknown
 from .tensors import Writer, typed, write
@@ -81,12 +83,11 @@ def to_onnx(
 
 
 def _is_operator(layer: Layer) -> bool:
-    return _row(layer) is not None
+    return _row(eqx.filter_eval_shape(lambda: layer.operators())) is not None
 
 
-def _row(layer: Layer) -> list[Operator] | None:
-    """One operator, or both directions of one, if a layer is such and ONNX has it."""
-    rows = layer.operators()
+def _row(rows: list[list[Operator]] | None) -> list[Operator] | None:
+    """One operator, or both directions of one, if a layer has such rows and ONNX has it."""
     if rows is None or len(rows) > 1:
         return None
     kinds = {(one.kind, one.units, one.f, one.reset, one.p is None) for one in rows[0]}
@@ -197,7 +198,7 @@ class _Graph(Writer):
 
     def unroll(self, equation: Equation, x: str) -> list[str]:
         part = self.parts[equation.params["part"]]
-        row = _row(part.layer)
+        row = _row(operators_of(part.layer))
         return self.scan(part, x) if row is None else self.operator(row, part.reverse, x)
 
     def operator(self, row: list[Operator], reverse: bool, x: str) -> list[str]:

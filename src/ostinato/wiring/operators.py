@@ -5,13 +5,19 @@ from typing import Any
 import equinox as eqx
 import jax
 
-from ..cells import GRU, LSTM, Cell, PeepholeLSTM, Simple
+from ..cells import GRU, LSTM, Cell, Layer, PeepholeLSTM, Simple
 from ..cells.operator import Operator, side_by_side
 from ..errors import BadInput
 from .network import Readout
 from .stack import Bidirectional, Stack
 
 _INITIAL: Any = {"input": jax.nn.initializers.zeros, "recurrent": jax.nn.initializers.zeros}
+
+
+@eqx.filter_jit  # one program, instead of one for each operation
+def operators_of(layer: Layer) -> list[list[Operator]] | None:
+    """`Layer.operators`, computed at once."""
+    return layer.operators()
 
 
 def network_of(rows: list[list[Operator]]) -> Cell | Bidirectional:
@@ -28,6 +34,7 @@ def network_of(rows: list[list[Operator]]) -> Cell | Bidirectional:
     return parts[0] if len(parts) == 1 else Stack(parts)
 
 
+@eqx.filter_jit  # one program, instead of one for each operation
 def cell_of(operator: Operator) -> Cell:
     """The cell of one operator."""
     kind, W, R, b, d, p, f, reset = operator

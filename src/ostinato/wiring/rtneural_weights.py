@@ -30,7 +30,7 @@ from ..files import read_json
 from ..settings import shown
 from ..through_time import unroll
 from .network import Network, Readout
-from .operators import network_of, readout_of
+from .operators import network_of, operators_of, readout_of
 
 BLOCKS = {"lstm": 4, "gru": 3}
 DENSE = ("dense", "time-distributed-dense")
@@ -57,7 +57,7 @@ def to_rtneural(network: Model) -> dict[str, Any]:
         raise BadInput(f"RTNeural has no layers for {type(network).__name__}")
     if encoding is not None:
         raise BadInput("RTNeural reads numbers; this network reads symbols")
-    layers = [_recurrent(row, type(cell).__name__) for row in cell.operators() or [[]]]
+    layers = [_recurrent(row, type(cell).__name__) for row in operators_of(cell) or [[]]]
     if readout is not None:
         if not isinstance(readout, Readout):
             raise BadInput(f"RTNeural has no readout like {type(readout).__name__}")

@@ -1,5 +1,6 @@
 """Weights from `torch.nn.RNN`, `torch.nn.LSTM` and `torch.nn.GRU`, and back."""
 
+import functools
 import itertools
 import re
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ import numpy as np
 from ..cells import Cell, Layer
 from ..cells.operator import Operator
 from ..errors import BadInput, needing
-from .operators import network_of
+from .operators import network_of, operators_of
 from .stack import Bidirectional
 
 _BLOCKS = {"rnn": 1, "lstm": 4, "gru": 3}
@@ -90,10 +91,16 @@ def _of_module(module: Any, kind: str | None, f: str | None) -> tuple[dict[str, 
 def _operator(arrays: dict[str, jax.Array], where: str, kind: str, f: str) -> Operator:
     """One layer in one direction."""
     A, B = arrays[f"weight_ih_{where}"], arrays[f"weight_hh_{where}"]
-    p, q = (arrays.get(f"bias_{of}_{where}", jnp.zeros(len(A), A.dtype)) for of in ("ih", "hh"))
-    order = _ORDER[kind]
-    W, R, b, d = (jnp.stack([jnp.split(x, len(order))[n] for n in order]) for x in (A, B, p, q))
-    return Operator(kind, W.swapaxes(1, 2), R.swapaxes(1, 2), b, d, f=f)
+    p, q = (arrays.get(f"bias_{of}_{where}", np.zeros(len(A), A.dtype)) for of in ("ih", "hh"))
+    W, R, b, d = _in_order((A, B, p, q), _ORDER[kind])
+    return Operator(kind, W, R, b, d, f=f)
+
+
+@functools.partial(jax.jit, static_argnums=1)
+def _in_order(rows: tuple[Any, ...], order: tuple[int, ...]) -> tuple[jax.Array, ...]:
+    """Blocks of rows one behind the other in another order, and transposed if they are matrices."""
+    blocks = (jnp.stack([jnp.split(x, len(order))[n] for n in order]) for x in rows)
+    return tuple(x.swapaxes(1, -1) if x.ndim == 3 else x for x in blocks)
 
 
 def to_torch(network: Layer) -> Any:
@@ -111,7 +118,7 @@ def to_torch(network: Layer) -> Any:
         >>> theirs
         LSTM(3, 16)
     """
-    rows = network.operators()
+    rows = operators_of(network)
     if rows is None:
         raise BadInput(
             f"torch.nn has no module for {type(network).__name__}; give the cell of a network, or "

@@ -25,7 +25,6 @@ from pathlib import Path
 
 import equinox as eqx
 import jax
-import numpy as np
 
 from ostinato.errors import BadInput
 from ostinato.learning.hessian_free.on_batch import OnBatch
@@ -33,9 +32,9 @@ from ostinato.runs import Config, Diverged, evaluate, join_processes, train
 from ostinato.runs.analysis.evaluation import measured
 from ostinato.runs.analysis.examination import gather
 from ostinato.runs.build import build_learner, build_network, build_task, precision
+from ostinato.runs.loop import step
 from ostinato.runs.loop.devices import ALL, Devices, rows_of
 from ostinato.runs.loop.processes import leave, shared_devices
-from ostinato.runs.loop.step import compiled_step
 from ostinato.runs.network.vocabulary import symbol_axis, vocabularies
 from ostinato.weights import count_parameters
 from ostinato.weights import trained as parameters_of
@@ -82,8 +81,8 @@ RUNS = {
 UNMEASURED = ("saved", "time", "stopped", "long")
 
 
-def compiled(config):
-    """The compiled step, and the number of trained parameters."""
+def given(config):
+    """What a step is given, placed on the devices."""
     task = build_task(config)
     devices = Devices.of(config, task)
     with precision(config):
@@ -91,19 +90,27 @@ def compiled(config):
         batch = task.batch(0, config.batch_size)
         state = devices.place_state(learner.start(network, batch.arrays))
         same = devices.place_all((eqx.filter(network, eqx.is_array), learner.initial(network)))
-        step = compiled_step(network, learner, 0, devices)
-        program = step.lower(*same, state, devices.place(batch).arrays, np.int32(0)).compile()
-    return program, count_parameters(parameters_of(network)[0])
+    return *same, state, devices.place(batch).arrays, devices.place_number(0)
 
 
-def step_of(config):
-    """What there is to say of the compiled step on several devices.
+def bytes_of(arrays):
+    """The bytes that the first device has of them."""
+    return sum(x.addressable_data(0).nbytes for x in jax.tree.leaves(arrays))
+
+
+STEPS = []  # all that were compiled
+
+
+def step_of(config, compiled_step):
+    """What there is to say of the compiled step of a run on several devices.
 
     How often it exchanges how many numbers, the number of parameters, the bytes of its arguments,
     and the shapes of matrices in which a device has all symbols of a vocabulary.
     """
-    program, parameters = compiled(config)
-    text = program.as_text()
+    arrays = given(config)
+    with precision(config):
+        program = compiled_step.lower(*arrays).compile()
+    text, parameters = program.as_text(), count_parameters(parameters_of(arrays[0])[0])
     told = {"collectives": exchanges(text), "exchanged": exchanged(text), "parameters": parameters}
     told["bytes"] = program.memory_analysis().argument_size_in_bytes
     shapes = {tuple(map(int, x.split(","))) for x in re.findall(r"f(?:32|64)\[(\d+,\d+)\]", text)}
@@ -201,7 +208,19 @@ def curvature(config):
     return told
 
 
+def keep_steps():
+    """Let every step that is compiled from now on be the last of `STEPS`."""
+    compiled_step = step.compiled_step
+
+    def kept(*made):
+        STEPS.append(compiled_step(*made))
+        return STEPS[-1]
+
+    step.compiled_step = kept
+
+
 def main(folder, names, *place):
+    keep_steps()
     if place:
         join_processes(place[0], int(place[1]), int(place[2]))
     folder = Path(folder)
@@ -209,15 +228,15 @@ def main(folder, names, *place):
         config = Config(**RUNS[name]).replace(devices=jax.device_count())
         config = config.replace(**json.loads(os.environ.get("CHANGES", "{}")))
         resume = (folder / name / "config.json").exists()
-        told = trained(config, folder / name, hits(name))
+        told, own = trained(config, folder / name, hits(name)), STEPS[-1]
         if (run := told.pop("run", None)) and name not in UNMEASURED:
             told |= numbers(run, config.devices, name)
             if not place and not resume:
                 alone = trained(config.replace(devices=1), folder / "alone" / name)["run"]
                 told["alone"] = numbers(alone, 1, name)
-                told |= step_of(config)
+                told |= step_of(config, own)
                 if config.training.shard_vocabulary:
-                    told["bytes alone"] = step_of(config.replace(shard_vocabulary=False))["bytes"]
+                    told["bytes alone"] = bytes_of(given(config.replace(shard_vocabulary=False)))
                 if name == "hf":
                     told["curvature"] = curvature(config)
         print(json.dumps({"name": name, **told}), flush=True)

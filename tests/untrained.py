@@ -3,13 +3,15 @@
 import json
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ostinato.runs import Config, Run
-from ostinato.runs.build import build_learner, build_network, build_task, config_of
+from ostinato.runs.build import build_learner, build_task, config_of
 from ostinato.runs.folder.checkpoints import Checkpoint, Progress
 from ostinato.runs.folder.provenance import values_used
-from ostinato.runs.network.budget import units_of
+from ostinato.runs.network.budget import network_shapes, units_of
 
 TEXT = "the quick brown fox jumps over the lazy dog. " * 40
 SENTENCES = "1\tthe\t_\tDET\t_\t_\t_\t_\t_\t_\n2\tdog\t_\tNOUN\t_\t_\t_\t_\t_\t_\n\n" * 12
@@ -79,6 +81,20 @@ KINDS: dict[str, tuple[dict, str | None, str | None]] = {
 }
 
 
+def drawn(shapes):
+    """A network of these shapes with numbers from NumPy, which compiles nothing."""
+    random = np.random.default_rng(1)
+
+    def array(x):
+        if not isinstance(x, jax.ShapeDtypeStruct):
+            return x
+        size, inexact = x.shape, jnp.issubdtype(x.dtype, jnp.inexact)
+        numbers = random.normal(scale=0.4, size=size) if inexact else np.zeros(size)
+        return jax.device_put(numbers.astype(x.dtype))
+
+    return jax.tree.map(array, shapes)
+
+
 def write_files(folder: Path) -> Path:
     """Write all `FILES` into a folder."""
     for name, write in FILES.items():
@@ -100,7 +116,7 @@ def untrained_run(config: Config, path: Path, task=None):
     config = config if task is None else config_of(config, task)
     task = build_task(config) if task is None else task
     learner, units = build_learner(config, task), units_of(config, task)
-    network = build_network(config, task, units)
+    network = drawn(network_shapes(config, task, units))
     used = values_used(config, task, learner, units)
     path.mkdir()
     run = Run.create(path, config, task, network, used, given, learner)

@@ -303,7 +303,7 @@ def ostinato_lens(ostinato, monkeypatch):
     return partial(ostinato, "lens")
 
 
-def test_command(adding, ostinato_lens, monkeypatch):
+def test_command(adding, ostinato_lens, tmp_path, monkeypatch):
     code, out, err = ostinato_lens(adding.run.path)
     assert code == 0 and not err
     assert out.startswith("No finding: nothing looks wrong.\n") and "report.html" in out
@@ -312,7 +312,7 @@ def test_command(adding, ostinato_lens, monkeypatch):
     assert Parsed(words).content["activity"] == "null"
     assert (adding.run.path / "report" / "gradient-state.png").exists()
     monkeypatch.setattr(COMMAND, "examine", lambda run, task, report, devices: FINDINGS)
-    code, out, err = ostinato_lens(adding.run.path)
+    code, out, err = ostinato_lens(without_checkpoints(adding.run.path, tmp_path))
     assert code == 0 and not err
     for finding in FINDINGS:
         assert all(part in out for part in finding)

@@ -9,10 +9,10 @@ import pandas
 import pytest
 
 from ostinato.errors import BadInput
-from ostinato.runs import Classified, Config, train
+from ostinato.runs import Classified, Config
 from ostinato.runs.analysis.answers import USES
 from ostinato.tasks.target_codec import LabelSets, TargetCodec
-from untrained import KINDS, untrained, write_files
+from untrained import KINDS, untrained, untrained_run, write_files
 
 VERBS = {
     "text": "sample",
@@ -119,9 +119,8 @@ def test_typed_answers(run_of, files):
 
 def test_what_was_done_to_a_table_is_said(tmp_path):
     (tmp_path / "films.csv").write_text("said,mark\n" + "fine,good\n\ndull,bad\n" * 8)
-    small = {"cell": "simple", "units": 2, "steps": 1, "batch": 2}
-    config = Config(file=str(tmp_path / "films.csv"), text="said", label="mark", **small)
-    run = train(config, tmp_path / "run")
+    config = Config(file=str(tmp_path / "films.csv"), text="said", label="mark", units=2, batch=2)
+    run = untrained_run(config, tmp_path / "run")
     with pytest.warns(UserWarning, match="^8 empty rows were left out$") as said:
         found = run.classify(tmp_path / "films.csv")
     assert len(said) == 1 and said[0].filename == __file__

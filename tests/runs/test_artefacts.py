@@ -40,20 +40,26 @@ def places(value, path=()):
 
 
 def changes(document):
-    """All copies of a document in which one value has another type, or is missing."""
+    """Every place in a document, with each value of another type for it; `KeyError`: none."""
     for path in [*places(document)][1:]:
+        own = document
+        for key in path:
+            own = own[key]
         for other in (*OTHERS, KeyError):
-            found = copy.deepcopy(document)
-            part = found
-            for key in path[:-1]:
-                part = part[key]
-            if other is KeyError:
-                del part[path[-1]]
-            elif type(part[path[-1]]) is type(other) and part[path[-1]] == other:
-                continue
-            else:
-                part[path[-1]] = other
-            yield f"{'.'.join(map(str, path))} = {other!r}", found
+            if type(own) is not type(other) or own != other:
+                yield path, other
+
+
+def changed(document, path, other):
+    """A copy of a document with another value at a place."""
+    found = part = copy.deepcopy(document)
+    for key in path[:-1]:
+        part = part[key]
+    if other is KeyError:
+        del part[path[-1]]
+    else:
+        part[path[-1]] = other
+    return found
 
 
 def use(path: Path, kind: str, files: Path, apply: bool) -> None:
@@ -97,12 +103,13 @@ def attacked(kind: str, files: Path, path: Path, count: int | None, apply: bool)
     model.pop("sha256")
     found = []
     every = [*changes(model)]
-    for words, changed in every if count is None else random.Random(kind).sample(every, count):
-        if isinstance(changed.get("format"), int):
-            changed["sha256"] = _checksum(changed)
-        (path / "model.json").write_text(json.dumps(changed))
+    for place, other in every if count is None else random.Random(kind).sample(every, count):
+        other_model = changed(model, place, other)
+        if isinstance(other_model.get("format"), int):
+            other_model["sha256"] = _checksum(other_model)
+        (path / "model.json").write_text(json.dumps(other_model))
         if wrong := judged(path, kind, files, apply):
-            found.append(f"{words}: {wrong}")
+            found.append(f"{'.'.join(map(str, place))} = {other!r}: {wrong}")
     return found
 
 
@@ -122,12 +129,10 @@ def test_what_a_folder_says_is_shown_short(files, tmp_path):
     untrained("text", files, tmp_path / "run")
     model = json.loads((tmp_path / "run" / "model.json").read_bytes())
     model.pop("sha256")
-    for place, value in (("sizes", "inputs"), ("made", "network")):
-        changed = copy.deepcopy(model)
-        part = changed[place] if value == "inputs" else changed[place][value]
-        part["inputs" if value == "inputs" else "encoding"] = 10**1000
-        changed["sha256"] = _checksum(changed)
-        (tmp_path / "run" / "model.json").write_text(json.dumps(changed))
+    for place in (("sizes", "inputs"), ("made", "network", "encoding")):
+        other = changed(model, place, 10**1000)
+        other["sha256"] = _checksum(other)
+        (tmp_path / "run" / "model.json").write_text(json.dumps(other))
         with pytest.raises(BadInput, match=r"1001 digits|int` <= 2147483647") as found:
             open_run(tmp_path / "run").network()
         assert len(str(found.value)) < 400

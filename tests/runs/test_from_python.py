@@ -9,6 +9,7 @@ import pytest
 
 from ostinato.data import Vocabulary
 from ostinato.errors import BadInput
+from ostinato.report import run_page
 from ostinato.runs import Config, evaluate, open_run, train
 from ostinato.runs.build import build_task, config_of
 from ostinato.runs.folder import kept_data
@@ -36,7 +37,7 @@ def frame():
 
 
 DRAW = np.random.default_rng(0)
-SMALL = {"cell": "gru", "units": 3, "batch": 4, "steps": 2, "validate_every": 2}
+SMALL = {"cell": "simple", "units": 3, "batch": 4, "steps": 2, "validate_every": 2}
 WAVES = np.sin(np.arange(120)[:, None] / np.array([5, 9]))
 PICTURES = DRAW.integers(0, 255, (20, 8, 8, 3), np.uint8)
 SENTENCE = (["Time", "flies"], ["NOUN", "VERB"])
@@ -100,7 +101,8 @@ def run(tmp_path_factory):
     return train(Config(**SMALL), tmp_path_factory.mktemp("own") / "run", task=task)
 
 
-def test_every_command_knows_it(run, ostinato, tmp_path):
+def test_every_command_knows_it(run, ostinato, tmp_path, monkeypatch):
+    monkeypatch.setattr(run_page, "write_picture", lambda *_: None)  # which takes most of the time
     assert run.config.task.name == "series" and run.config.horizon == 2
     np.save(tmp_path / "more.npy", WAVES[:60])
     for verb in (["evaluate"], ["lens"], ["apply", run.path, "more.npy"]):

@@ -41,7 +41,7 @@ def configs():
     """Runs that differ in all that may differ, a seed for noise and batches among it."""
     usual = Config(
         task="adding",
-        cell="lstm",
+        cell="simple",
         units=8,
         batch=4,
         length=8,

@@ -1,5 +1,7 @@
 """The plan of a run on other devices, beside what was measured."""
 
+from functools import cache
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -86,6 +88,7 @@ def test_training_steps_on_cores(units, length, measured):
         assert 1e3 * found.seconds == pytest.approx(measured[found.devices], rel=0.2), found
 
 
+@cache
 def seconds(machine=CORE, devices=1, **settings):
     config = Config(**{"task": "adding", "length": 20, "units": 16} | settings)
     (found,) = plan(config, machine, [devices])

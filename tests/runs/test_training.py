@@ -109,7 +109,7 @@ def test_notes_of_the_data_are_told_once_and_kept(tmp_path):
     """A run of a user's task says what was done to its data; others have no such field."""
     noted = type("Noted", (Adding,), {"notes": ("3 rows were sorted by 'date'",)})
     heard = []
-    config = Config(task="adding", units=2, steps=2, batch=2, seed=1)
+    config = Config(task="adding", cell="simple", units=2, steps=2, batch=2, seed=1)
     run = train(config, tmp_path / "run", listener=heard.append, task=noted(length=4))
     assert [event["notes"] for event in heard if "notes" in event] == [[*noted.notes]]
     assert opening(run.events())["notes"] == [*noted.notes]
@@ -236,9 +236,8 @@ def test_the_remark_of_a_learner_is_kept(tmp_path, monkeypatch):
 
 
 def test_more_steps_may_be_asked_for_and_nothing_else(config, tmp_path):
-    short = Config(**{**config.flat(), "steps": 3, "schedule": "constant"})
-    train(short, tmp_path / "run")
-    more = Config(**{**short.flat(), "steps": 5})
+    train(config.replace(steps=3), tmp_path / "run")
+    more = config.replace(steps=5)
     assert train(more, tmp_path / "run", resume=True).steps()[-1] == 5
     assert open_run(tmp_path / "run").config == more
     with pytest.raises(BadInput, match="started with units = 4, so it cannot continue with 5"):
@@ -327,7 +326,7 @@ def test_divergence_is_no_fault_of_a_kernel(config, tmp_path, monkeypatch):
 def test_changed_data_are_noticed(text, config, tmp_path):
     file = tmp_path / "own.txt"
     file.write_text(TEXT)
-    own = Config(**{**config.flat(), "file": str(file), "steps": 2})
+    own = config.replace(file=str(file))
     train(own, tmp_path / "run")
     file.write_text(TEXT.replace("fox", "ox "))
     with pytest.raises(BadInput, match="no longer, what"):
@@ -427,6 +426,6 @@ def test_minutes_end_a_run_with_a_validation_also_across_processes(config, tmp_p
     assert [event["kind"] for event in run.events()][-2:] == ["valid", "end"]
     assert run.events()[-1]["reason"] == "time" and run.steps() == [1]
     took = sum(event["took"] for event in run.events() if event["kind"] == "train")
-    more = {**short, "minutes": took / 60, "steps": 400}  # which the first process has used up
+    more = {**short, "minutes": took / 60}  # which the first process has used up
     run = train(Config(**more), tmp_path / "run", resume=True)
     assert run.events()[-1]["reason"] == "time" and run.events()[-1]["step"] == 2

@@ -13,7 +13,7 @@ row for each (`network.vocabulary`), which nobody has whole. So a loss or a lear
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import equinox as eqx
@@ -54,11 +54,11 @@ class Devices:
         self.count, self.alone = count, count == 1
         self.vocabularies = () if self.alone else vocabularies
 
-    @classmethod
-    def of(cls, config: Config, task: TaskSizes) -> "Devices":
+    @staticmethod
+    def of(config: Config, task: TaskSizes) -> "Devices":
         """Those of a run."""
         sizes = vocabularies(task) if config.training.shard_vocabulary else ()
-        return cls(config.training.devices, sizes)
+        return devices_once(config.training.devices, sizes)
 
     @cached_property
     def mesh(self) -> Mesh:
@@ -293,7 +293,13 @@ class Devices:
         return counts
 
 
-ONE = Devices(1)
+@cache
+def devices_once(count: int, vocabularies: tuple[int, ...] = ()) -> Devices:
+    """Always the same object, so that one evaluation after the other takes one compiled program."""
+    return Devices(count, vocabularies)
+
+
+ONE = devices_once(1)
 _held = jax.lax.with_sharding_constraint
 
 

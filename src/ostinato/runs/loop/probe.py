@@ -1,5 +1,7 @@
 """Lens measurements during training."""
 
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -34,16 +36,10 @@ class Lens:
     """
 
     def __init__(self, loss: Loss):
-        @eqx.filter_jit
-        def errors(network: Layer, batch: Batch, state: Any, at: int) -> dict[str, jax.Array]:
-            outputs, _ = outputs_of(network, batch, state)
-
-            def of_output(output: jax.Array) -> jax.Array:
-                return loss.total(outputs.at[at].set(output), batch)
-
-            return gradient_by_lag(network, batch.inputs, of_output, state, at=at, **batch.marks)
-
-        self.errors = errors
+        try:
+            self.errors = _errors_by(loss)
+        except TypeError:  # a loss without a hash has a program of its own
+            self.errors = _errors_by.__wrapped__(loss)
 
     def look(self, network: Model, batch: Batch, state: Any) -> dict[str, Any]:
         """The measurements, as plain numbers for the event log."""
@@ -57,6 +53,22 @@ class Lens:
             "memory": {name: memory_length(profile) for name, profile in profiles.items()},
             "saturated": {name: round(x.high + x.low, 4) for name, x in units.items()},
         }
+
+
+@lru_cache(maxsize=16)
+def _errors_by(loss: Loss) -> Callable:
+    """The compiled function `(network, batch, state, at)` whose result is the gradient by lag."""
+
+    @eqx.filter_jit
+    def errors(network: Layer, batch: Batch, state: Any, at: int) -> dict[str, jax.Array]:
+        outputs, _ = outputs_of(network, batch, state)
+
+        def of_output(output: jax.Array) -> jax.Array:
+            return loss.total(outputs.at[at].set(output), batch)
+
+        return gradient_by_lag(network, batch.inputs, of_output, state, at=at, **batch.marks)
+
+    return errors
 
 
 def first_counted(task: Task, size: int) -> int:

@@ -32,7 +32,7 @@ from ...weights import pack
 from ..config import Config
 from ..folder.checkpoints import Checkpoint, Progress
 from ..folder.provenance import code_of_package, described, described_task, versions
-from .devices import ALL, Devices
+from .devices import ALL, Devices, devices_once
 from .joining_processes import STATED, check_count
 
 CONSULT = 0.5  # seconds between two agreements, about
@@ -174,7 +174,7 @@ def shared_devices(count: int) -> Devices:
     check_count("--devices", count, 1)
     if not _joined() and count > (there := jax.device_count()):
         raise BadInput(f"there are {there} devices here, got --devices {count}")
-    return Devices(jax.device_count() if _joined() else count)
+    return devices_once(jax.device_count() if _joined() else count)
 
 
 def facts(settings: Any, task: Task, network: Model, *, trained: bool = False) -> dict[str, str]:

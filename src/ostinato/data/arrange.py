@@ -215,7 +215,8 @@ def _with_rows(table: Table, rows: np.ndarray, blank: np.ndarray, constant: set[
                 values[blank] = missing
         return chosen
 
-    times = of({name: stamps for name, (stamps, _) in table.times.items()}, np.datetime64("NaT"))
+    stamps = {name: stamps for name, (stamps, _) in table.times.items()}
+    times = of(stamps, np.datetime64("NaT", "us"))
     return dataclasses.replace(
         table,
         numbers=of(table.numbers, np.nan),

@@ -88,8 +88,8 @@ def _readings(table: Table, name: str) -> Iterator[_Reading]:
         yield _Reading(_seconds(clocks), PART)
     with contextlib.suppress(NoDate):
         for dates, which in dates_of(table.texts[name]):
-            offsets = 0 if dates.offsets is None else dates.offsets
-            yield _Reading(_seconds(spread(dates.local - offsets, which)), DATE)
+            times = dates.local if dates.offsets is None else dates.local - dates.offsets
+            yield _Reading(_seconds(spread(times, which)), DATE)
 
 
 def _seconds(times: np.ndarray) -> np.ndarray:

@@ -97,7 +97,7 @@ def _joined(table: Table, later: Table, read: Sequence[str], words: Sequence[str
                 )
             time[name] = np.append(stamps, later.times[name][0]), zone
         elif name not in read:
-            time[name] = np.append(stamps, np.full(later.rows, np.datetime64("NaT"))), zone
+            time[name] = np.append(stamps, np.full(later.rows, "NaT", stamps.dtype)), zone
     faults = {name: later.faults[name] for name in words if name in later.faults}
     lines = [*table.lines.tolist(), *(f"{n} of {later.path}" for n in later.lines)]
     return dataclasses.replace(

@@ -48,8 +48,8 @@ def calendar_features(
         if apart < YEAR_SECONDS:
             shares["month"] = local.astype("datetime64[M]").astype(int) % 12 / 12
     elif apart < YEAR_SECONDS:
-        first = years.astype("datetime64[D]")
-        shares["day of year"] = (days - first) / ((years + np.timedelta64(1, "Y")).astype("datetime64[D]") - first)
+        first, end = (x.astype("datetime64[D]") for x in (years, years + np.timedelta64(1, "Y")))
+        shares["day of year"] = (days - first) / (end - first)
     names = [f"{name} {wave}" for name in shares for wave in ("sin", "cos")]
     waves = [wave(2 * np.pi * share) for share in shares.values() for wave in (np.sin, np.cos)]
     return names, np.stack(waves, axis=1) if waves else np.zeros((len(local), 0))

@@ -294,12 +294,12 @@ class Devices:
 
 
 @cache
-def devices_once(count: int, vocabularies: tuple[int, ...] = ()) -> Devices:
+def devices_once(count: int, vocabularies: tuple[int, ...]) -> Devices:
     """Always the same object, so that one evaluation after the other takes one compiled program."""
     return Devices(count, vocabularies)
 
 
-ONE = devices_once(1)
+ONE = devices_once(1, ())
 _held = jax.lax.with_sharding_constraint
 
 

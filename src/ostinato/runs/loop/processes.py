@@ -174,7 +174,7 @@ def shared_devices(count: int) -> Devices:
     check_count("--devices", count, 1)
     if not _joined() and count > (there := jax.device_count()):
         raise BadInput(f"there are {there} devices here, got --devices {count}")
-    return devices_once(jax.device_count() if _joined() else count)
+    return devices_once(jax.device_count() if _joined() else count, ())
 
 
 def facts(settings: Any, task: Task, network: Model, *, trained: bool = False) -> dict[str, str]:

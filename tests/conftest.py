@@ -135,11 +135,15 @@ def mappings():
     return maps.read_bytes().count(b"\n") if maps.exists() else MAPPINGS
 
 
+ended = itertools.count()
+
+
 def pytest_runtest_teardown(item, nextitem):
-    """Forget what was compiled before it takes too many mappings, between files."""
-    if nextitem is not None and nextitem.path != item.path:
-        if mappings() >= MAPPINGS:
-            jax.clear_caches()
+    """Forget what was compiled before it takes too many mappings."""
+    another_file = nextitem is not None and nextitem.path != item.path
+    if (another_file or next(ended) % 20 == 0) and mappings() >= MAPPINGS:
+        jax.clear_caches()
+    if another_file:
         gc.collect()
         gc.freeze()  # what is left now stays, so that later collections need not look at it
 

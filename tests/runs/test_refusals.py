@@ -10,6 +10,7 @@ from ostinato.runs.build import build_learner, build_task
 from ostinato.runs.config.refusals import HERE, MEMBERS, NETWORK, OF_HEADS, RUN, SETTINGS
 from ostinato.runs.network.models import make_network
 from ostinato.runs.network.parts import Sizes
+from ostinato.tasks.text.text import embedded_text
 from ostinato.weights import trained
 
 SETTING_ROWS = [
@@ -118,6 +119,9 @@ SETTING_ROWS = [
 ]
 
 SHARED = {"shard_vocabulary": True, "devices": 2}
+SYMBOLS = len(set(embedded_text()))  # of the documentation of this Python
+COUNT = next(count for count in (4, 5, 7) if SYMBOLS % count)
+FEWER = SYMBOLS - SYMBOLS % COUNT
 RUN_ROWS = [
     (
         {"curriculum": 500},
@@ -161,8 +165,9 @@ RUN_ROWS = [
         "--shard-vocabulary runs the scan; leave out --backend persistent",
     ),
     (
-        SHARED | {"task": "text", "devices": 4},
-        "4 devices cannot share a vocabulary of 103 symbols equally; 100 or 104 symbols would do",
+        SHARED | {"task": "text", "devices": COUNT},
+        f"{COUNT} devices cannot share a vocabulary of {SYMBOLS} symbols equally; {FEWER} or "
+        f"{FEWER + COUNT} symbols would do",
     ),
 ]
 

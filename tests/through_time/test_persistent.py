@@ -410,7 +410,10 @@ def test_kernels_are_used_where_arrays_are_whole(monkeypatch):
     monkeypatch.setattr(_run, "multiprocessors", lambda: 132)
     monkeypatch.setattr(_run, "_failed", _run._plain)
     cell = jax.tree.map(lambda x: x.astype(jnp.float32), LSTM(3, UNITS, key=key(0)))
-    mesh = jax.sharding.AbstractMesh((8,), ("devices",), abstract_device=H200.abstract_device)
+    kinds = (jax.sharding.AxisType.Auto,)
+    mesh = jax.sharding.AbstractMesh(
+        (8,), ("devices",), kinds, abstract_device=H200.abstract_device
+    )
     rows = jax.sharding.PartitionSpec(None, "devices")
     same = jax.sharding.PartitionSpec()
 

@@ -189,8 +189,8 @@ def relu_paths_bound(slope: float = 1.0) -> Finding:
 
     def sizes(R: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         *_, (_, J) = Nets(R, slope * (a > 0)).jacobians()
-        powers = (np.abs(np.linalg.matrix_power(R, power)) for power in (LAG, LAG - 1))
-        return np.abs(J), *powers
+        long, short = (np.abs(np.linalg.matrix_power(R, power)) for power in (LAG, LAG - 1))
+        return np.abs(J), long, short
 
     def above(J: np.ndarray, power: np.ndarray) -> float:
         return float(np.mean(J > power * (1 + 1e-9)))

@@ -100,8 +100,8 @@ def signature(function: Callable, kind: type, common: Callable) -> inspect.Signa
         >>> signature(lambda self, xs, **given: None, NoSettings, common)
         <Signature (xs, *, seed=0)>
     """
-    found = _parameters(function)
-    if found and found[-1].kind is inspect.Parameter.VAR_KEYWORD:
+    parameters = _parameters(function)
+    if parameters and parameters[-1].kind is inspect.Parameter.VAR_KEYWORD:
         hints, named = typing.get_type_hints(kind), inspect.Parameter.KEYWORD_ONLY
         more = [
             *(x for x in _parameters(common) if x.kind is named),
@@ -110,9 +110,9 @@ def signature(function: Callable, kind: type, common: Callable) -> inspect.Signa
                 for x in _arguments(kind).values()
             ),
         ]
-        known = {x.name for x in found}
-        found = found[:-1] + [x for x in more if x.name not in known]
-    return inspect.Signature(found)
+        known = {x.name for x in parameters}
+        parameters = parameters[:-1] + [x for x in more if x.name not in known]
+    return inspect.Signature(parameters)
 
 
 def _parameters(function: Callable) -> list[inspect.Parameter]:

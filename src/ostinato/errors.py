@@ -38,6 +38,17 @@ class NeedsExtra(BadInput):
         super().__init__(f"{what} needs {packages}: pip install 'ostinato[{extra}]'")
 
 
+def first_line(error: Exception) -> str:
+    """The first line of the message of another package's exception, or its type without one.
+
+    Example:
+        >>> first_line(OSError("no footer\\nin 12 bytes")), first_line(KeyError())
+        ('no footer', 'KeyError')
+    """
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
 @contextlib.contextmanager
 def needing(what: str, packages: str, extra: str) -> Iterator[None]:
     """Around imports: say `NeedsExtra` where a package is not installed."""

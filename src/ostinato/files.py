@@ -100,7 +100,7 @@ def write_whole(path: str | os.PathLike, *data: bytes | memoryview, mode: int = 
         raise BadInput(f"{path} is a folder; name a file in it")
     if not path.parent.is_dir():
         raise BadInput(f"there is no folder {path.parent} to save {path.name} in")
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}.ostinato-part")  # see `_LEFTOVER`
+    beside = path.with_name(_part_name(path.name))
     try:
         with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
             for part in data:
@@ -140,7 +140,7 @@ def write_new(folder: Path, contents: Mapping[str, bytes]) -> None:
         ['net.c', 'net.h']
     """
     tops = [*dict.fromkeys(name.split("/")[0] for name in contents)]
-    beside = folder / f".{tops[0]}.{secrets.token_hex(8)}.ostinato-part"
+    beside = folder / _part_name(tops[0])
     moved: list[Path] = []
     try:
         for name, content in contents.items():
@@ -232,8 +232,13 @@ def append_line(path: Path, line: bytes) -> None:
         file.write(line + b"\n")
 
 
+def _part_name(name: str) -> str:
+    """A new name for what is not complete yet."""
+    return f".{name}.{secrets.token_hex(8)}.ostinato-part"
+
+
 def is_leftover(name: str) -> bool:
-    """Whether a name is one that `write_whole` gives to a file that is not complete yet.
+    """Whether a name is one of `_part_name`, which a killed process leaves behind.
 
     Example:
         >>> is_leftover(".config.json.0123456789abcdef.ostinato-part")

@@ -1,4 +1,4 @@
-"""Names for readers: words in place of the paths of weights and of classes; misspelt ones."""
+"""Names for readers: in place of the paths of weights and of classes; misspelt ones; counts."""
 
 import difflib
 import re
@@ -76,6 +76,16 @@ def did_you_mean(word: str, names: Iterable[str], count: int = 1, cutoff: float 
     """
     near = difflib.get_close_matches(word.lower(), names, count, cutoff)
     return f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}"
+
+
+def counted(count: int, what: str) -> str:
+    """A number of things in words.
+
+    Example:
+        >>> counted(1, "label"), counted(1200, "label")
+        ('1 label', '1,200 labels')
+    """
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _numbered(match: re.Match) -> str:

@@ -272,7 +272,7 @@ def _check_one(setting: Setting, value: Any) -> None:
     right = isinstance(value, TYPES[expected]) and isinstance(value, bool) == (expected is bool)
     if not right:
         raise BadInput(f"{name} must be of type {expected.__name__}, got {shown(value)}")
-    if expected is float and not _is_finite(value):
+    if expected is float and not abs(value) <= MAX_FLOAT:  # false for NaN
         raise BadInput(f"{name} must be a number that float32 holds, got {shown(value)}")
     if expected is int and largest is None:
         largest = MAX
@@ -284,13 +284,6 @@ def _check_one(setting: Setting, value: Any) -> None:
         raise BadInput(f"{name} must be below {setting.below}, got {shown(value)}")
     if setting.among is not None and value not in setting.among:
         raise BadInput(f"{name} must be one of {', '.join(setting.among)}; got {as_words(value)}")
-
-
-def _is_finite(value: float) -> bool:
-    try:
-        return math.isfinite(value) and abs(value) <= MAX_FLOAT
-    except OverflowError:
-        return False
 
 
 def as_words(value: str) -> str:

@@ -76,8 +76,7 @@ def own_precision(module: Any) -> AbstractContextManager:
 
 def trained_names(network: Any) -> list[str]:
     """The names of the parameters that learning changes, in the order of their leaves."""
-    leaves = jax.tree_util.tree_leaves_with_path(trained(network)[0])
-    return [jax.tree_util.keystr(path).lstrip(".") for path, _ in leaves]
+    return [*_by_path(trained(network)[0])]
 
 
 def _is_trained(network: Any) -> Any:
@@ -246,8 +245,12 @@ def _marked(data: bytes, old: str, new: str) -> bytes:
 
 
 def _named(tree: Any) -> dict[str, jax.Array]:
-    arrays = eqx.filter(tree, _has_shape)
-    leaves = jax.tree_util.tree_leaves_with_path(arrays)
+    return _by_path(eqx.filter(tree, _has_shape))
+
+
+def _by_path(tree: Any) -> dict[str, jax.Array]:
+    """The leaves of a tree by their paths in it, in order."""
+    leaves = jax.tree_util.tree_leaves_with_path(tree)
     return {jax.tree_util.keystr(path).lstrip("."): x for path, x in leaves}
 
 

@@ -62,15 +62,24 @@ def test_a_wide_beam_is_an_exhaustive_search(model):
         assert best == every[order[0]]
 
 
-def test_scores_are_the_models_own(model):
+def assert_scores_are_the_models_own(answers, net, sources):
+    ended = np.argwhere(answers.ended)
+    symbols = [answers.symbols[n, k][: answers.lengths[n, k] - 1].tolist() for n, k in ended]
+    scores = log_probabilities(net, [sources[n] for n, _ in ended], symbols)
+    np.testing.assert_allclose(answers.scores[answers.ended], scores, rtol=1e-4, atol=1e-5)
+
+
+def test_scores_of_samples_are_the_models_own(model):
     net, sources, padded, lengths = model
-    found = beam_answers(net, padded, lengths, width=4, max_symbols=MAX, count=4)
     drawn = sampled_answers(net, padded, lengths, key=jax.random.key(1), max_symbols=MAX, count=4)
-    for answers in (found, drawn):
-        ended = np.argwhere(answers.ended)
-        symbols = [answers.symbols[n, k][: answers.lengths[n, k] - 1].tolist() for n, k in ended]
-        scores = log_probabilities(net, [sources[n] for n, _ in ended], symbols)
-        np.testing.assert_allclose(answers.scores[answers.ended], scores, rtol=1e-4, atol=1e-5)
+    assert_scores_are_the_models_own(drawn, net, sources)
+
+
+def test_scores_of_a_narrow_beam_are_the_models_own(attending):
+    """Those of a wide one are compared above."""
+    net, sources, padded, lengths = attending
+    found = beam_answers(net, padded, lengths, width=4, max_symbols=MAX, count=4)
+    assert_scores_are_the_models_own(found, net, sources)
 
 
 def test_a_beam_of_one_is_greedy(attending):

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import BadInput
+from ..names import counted
 from ..settings import shown
 from .frequency import local_times
 from .table import Table
@@ -71,7 +72,7 @@ def arrange(
     order = [rows[np.argsort(timeline.stamps[rows], kind="stable")] for rows in groups]
     moved = sum(int((a != b).sum()) for a, b in zip(order, groups, strict=True))
     if moved:
-        notes.append(f"{_count(moved, 'row')} were sorted by {shown(timeline.column)}")
+        notes.append(f"{counted(moved, 'row')} were sorted by {shown(timeline.column)}")
     rows = np.concatenate(order)
     series = np.repeat(np.arange(len(order)), list(map(len, order)))
     stamps = timeline.stamps[rows]
@@ -82,7 +83,7 @@ def arrange(
         notes.append(note)
     left_out = _left_out(timeline, stamps, series)
     if gaps == "keep" and left_out.any():
-        notes.append(f"{_count(int((left_out > 0).sum()), 'gap')} in time stayed")
+        notes.append(f"{counted(int((left_out > 0).sum()), 'gap')} in time stayed")
         left_out[:] = 0
     if not left_out.any():
         if not again.any():
@@ -107,26 +108,23 @@ def arrange(
     return Arranged(table, new_groups, timeline, tuple(notes), put_in)
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
 def _joined(
     table: Table, timeline: Timeline, rows: np.ndarray, again: np.ndarray, how: str
 ) -> tuple[Table, np.ndarray, str]:
     """The table and its rows, one for each time, and a note; `again` marks all but the first."""
-    column, extra = shown(timeline.column), _count(int(again.sum()), "row")
+    extra = counted(int(again.sum()), "row")
     done = f"{extra} with a time that was there before {'was' if again.sum() == 1 else 'were'}"
     at = int(np.argmax(again))
     if how == "refuse":
         when = timeline.shown(timeline.stamps[rows[at]])
         words = table.columns_of_words()
         series = f": {' or '.join(map(shown, words[:5]))}?" if words else ""
-        raise BadInput(
-            f"{table.where(np.sort(rows[[at - 1, at]]))}, column {column}: {when} is there twice "
-            f"({extra} with a time that was there before); name with sequence the column that says "
-            f"to which series a row belongs{series}, or give {table.option('duplicates', 'first')} "
-            f"({', '.join(DUPLICATES[2:])})"
+        raise table.wrong(
+            timeline.column,
+            f"{when} is there twice ({extra} with a time that was there before); name with "
+            f"sequence the column that says to which series a row belongs{series}, or give "
+            f"{table.option('duplicates', 'first')} ({', '.join(DUPLICATES[2:])})",
+            np.sort(rows[[at - 1, at]]),
         )
     begins = np.flatnonzero(~again)
     if how in ("first", "last"):
@@ -135,9 +133,9 @@ def _joined(
     numbers = dict(table.numbers)
     one = rows[begins]
     for name, values in table.numbers.items():
-        there = ~np.isnan(values[rows])
-        total = np.add.reduceat(np.where(there, values[rows], 0), begins)
-        count = np.add.reduceat(there.astype(int), begins)
+        present = ~np.isnan(values[rows])
+        total = np.add.reduceat(np.where(present, values[rows], 0), begins)
+        count = np.add.reduceat(present.astype(int), begins)
         numbers[name] = values.copy()
         with np.errstate(invalid="ignore"):
             joined = total / count if how == "mean" else np.where(count, total, np.nan)
@@ -149,11 +147,8 @@ def _joined(
         differ = np.flatnonzero(cells[rows] != cells[one][which])
         if differ.size and name not in (timeline.column, *timeline.parts):
             pair = np.sort([rows[differ[0]], one[which[differ[0]]]])
-            raise BadInput(
-                f"{table.where(pair)}, column {shown(name)}: {shown(cells[pair[0]])} and "
-                f"{shown(cells[pair[1]])} at one time have no {how}; give "
-                f"{table.option('duplicates', 'first')}"
-            )
+            both = f"{shown(cells[pair[0]])} and {shown(cells[pair[1]])} at one time have no {how}"
+            raise table.wrong(name, f"{both}; give {table.option('duplicates', 'first')}", pair)
     joined_table = dataclasses.replace(table, numbers=numbers)
     return joined_table, one, f"{done} joined ({how})"
 
@@ -180,15 +175,17 @@ def _refuse_gaps(
     at = int(np.argmax(left_out > 0))
     before, after = (timeline.shown(stamps[n]) for n in (at, at + 1))
     every, some = int(series[-1]) + 1, len(np.unique(series[left_out > 0]))
-    gaps = _count(int((left_out > 0).sum()), "gap") + (
+    gaps = counted(int((left_out > 0).sum()), "gap") + (
         f" in {some} of {every} series" * (every > 1)
     )
     mask, fill, keep = (table.option("gaps", how) for how in ("mask", "fill", "keep"))
-    where = table.where(np.sort(rows[[at, at + 1]]))
-    raise BadInput(
-        f"{where}, column {shown(timeline.column)}: {after} comes after {before}, but rows are "
-        f"{timeline.frequency.words} apart ({gaps}, {_count(int(left_out.sum()), 'row')} missing); "
-        f"give {mask} (missing values there), {fill} (the values before) or {keep} (as it is)"
+    missing = counted(int(left_out.sum()), "row")
+    raise table.wrong(
+        timeline.column,
+        f"{after} comes after {before}, but rows are {timeline.frequency.words} apart ({gaps}, "
+        f"{missing} missing); give {mask} (missing values there), {fill} (the values before) or "
+        f"{keep} (as it is)",
+        np.sort(rows[[at, at + 1]]),
     )
 
 
@@ -202,7 +199,7 @@ def _gap_note(table: Table, left_out: np.ndarray, gaps: str) -> str:
         )
     done, what = ("masked", "of missing values") if gaps == "mask" else ("filled", "as before it")
     was = "was" if count == 1 else "were"
-    return f"{_count(count, 'gap')} {was} {done} with {_count(total, 'row')} {what}"
+    return f"{counted(count, 'gap')} {was} {done} with {counted(total, 'row')} {what}"
 
 
 def _with_rows(table: Table, rows: np.ndarray, blank: np.ndarray, constant: set[str]) -> Table:

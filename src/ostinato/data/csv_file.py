@@ -26,7 +26,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +85,7 @@ def read_csv(path: Path, text: tuple[str, ...] = ()) -> Table:
 
 
 def _read(path: Path, file: Iterator[str], text: tuple[str, ...]) -> Table:
-    opening = [line for _, line in zip(range(LOOKED_AT), file, strict=False)]
+    opening = list(islice(file, LOOKED_AT))
     delimiter = _delimiter(opening)
 
     def lines() -> Iterator[str]:
@@ -109,21 +109,20 @@ def _read(path: Path, file: Iterator[str], text: tuple[str, ...]) -> Table:
     if twice := first_twice(names):
         raise BadInput(f"{path}, line {line}: two columns are called {shown(twice)}")
     columns = _Columns(names, text, decimal_comma)
-    numbers, some = [], [] if header else [cells]
-    if not header:
-        numbers.append(line)
-    for line, cells in rows:
+    numbers: list[int] = []
+    block: list[list[str]] = []
+    for line, cells in rows if header else chain([first], rows):
         if len(cells) != len(names):
             raise BadInput(
                 f"{path}, line {line}: the number of cells is {len(cells)}, in the first line "
                 f"{len(names)}"
             )
-        some.append(cells)
+        block.append(cells)
         numbers.append(line)
-        if len(some) == TOGETHER:
-            columns.add(some, numbers)
-            some = []
-    columns.add(some, numbers)
+        if len(block) == TOGETHER:
+            columns.add(block, numbers)
+            block = []
+    columns.add(block, numbers)
     return columns.table(path, np.array(numbers, int), unnamed)
 
 
@@ -164,8 +163,8 @@ def _delimiter(opening: list[str]) -> str:
         widths = {len(row) for row in (rows[:-1] or rows)}
         if len(widths) == 1 and widths.pop() > 1:
             return delimiter
-    counts = {delimiter: (opening[0] if opening else "").count(delimiter) for delimiter in ",;\t|"}
-    return max(counts, key=lambda delimiter: counts[delimiter])
+    first = opening[0] if opening else ""
+    return max(",;\t|", key=first.count)
 
 
 def _is_header(

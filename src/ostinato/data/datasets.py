@@ -3,19 +3,15 @@
 Only `get` downloads anything, and only `ostinato data get` calls it.
 """
 
-import contextlib
 import dataclasses
-import os
-import shutil
-import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from ..errors import BadInput
-from ..files import cache_folder
-from .download import download, is_right, unpacked
-from .files import find_data
+from ..files import cache_folder, write_whole
+from .download import decompressed, download, is_right
+from .files import find_data, stored_data
 
 GITHUB = "https://raw.githubusercontent.com"
 MNIST = "https://storage.googleapis.com/cvdf-datasets/mnist"
@@ -163,13 +159,7 @@ def locate(name: str) -> list[Path]:
 
 def missing(name: str) -> list[File]:
     """The files of a data set that are missing."""
-    absent = []
-    for file in named(name).files:
-        try:
-            find_data(file.path)
-        except BadInput:
-            absent.append(file)
-    return absent
+    return [file for file in named(name).files if stored_data(file.path) is None]
 
 
 def get(name: str, show: Callable[[File, int], None] = lambda file, done: None) -> list[Path]:
@@ -209,20 +199,9 @@ def text_path(name: str) -> Path | None:
             f"move it away and `ostinato data get {name}`"
         )
     try:
-        _unpack(packed, text)
+        text.parent.mkdir(parents=True, exist_ok=True)
+        with decompressed(packed, packed.suffix) as content:
+            write_whole(text, content.read())
     except OSError as error:
         raise BadInput(f"{packed} cannot be unpacked to {text}: {error}") from None
     return text
-
-
-def _unpack(packed: Path, text: Path) -> None:
-    """Decompress to a temporary file, then rename it, so the text is never incomplete."""
-    text.parent.mkdir(parents=True, exist_ok=True)
-    handle, part = tempfile.mkstemp(dir=text.parent)
-    try:
-        with os.fdopen(handle, "wb") as out, unpacked(packed, packed.suffix) as file:
-            shutil.copyfileobj(file, out)
-        os.replace(part, text)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(part)

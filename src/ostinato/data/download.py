@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import hashlib
+import io
 import os
 import urllib.error
 import urllib.request
@@ -11,7 +12,7 @@ from collections.abc import Callable
 from http import HTTPStatus
 from http.client import HTTPException
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any
 
 from ..errors import BadInput
 
@@ -45,9 +46,9 @@ def download(
         raise BadInput(f"{part} is a symbolic link; nothing is written through it")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        if part.exists() and part.stat().st_size > size:
+        if _size(part) > size:
             part.unlink()
-        if not part.exists() or part.stat().st_size < size:
+        if _size(part) < size:
             _fetch(url, part, size, show, timeout)
         if not is_right(part, sha256, target.suffix):
             part.unlink()
@@ -56,10 +57,9 @@ def download(
             )
         os.replace(part, target)
     except (OSError, HTTPException) as error:
-        done = part.stat().st_size if part.exists() else 0
         raise BadInput(
-            f"the download of {url} stopped after {done:,} of {size:,} bytes ({_reason(error)}); "
-            "run the same command again to continue"
+            f"the download of {url} stopped after {_size(part):,} of {size:,} bytes "
+            f"({_reason(error)}); run the same command again to continue"
         ) from None
 
 
@@ -75,26 +75,27 @@ def is_right(path: Path, sha256: str, packing: str) -> bool:
         >>> is_right(Path("a.txt"), hashlib.sha256(b"hello").hexdigest(), packing="")
         True
     """
-    digest = hashlib.sha256()
     try:
-        with unpacked(path, packing) as file:
-            while piece := file.read(PIECE):
-                digest.update(piece)
+        with decompressed(path, packing) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest() == sha256
     except (OSError, EOFError, zlib.error):
         return False
-    return digest.hexdigest() == sha256
 
 
-def unpacked(path: Path, packing: str) -> BinaryIO:
+def decompressed(path: Path, packing: str) -> io.BufferedIOBase:
     """Open a file for reading, decompressing it if `packing` is .gz or .bz2."""
-    if packing == ".gz":
-        return cast(BinaryIO, gzip.open(path))
-    return cast(BinaryIO, bz2.open(path)) if packing == ".bz2" else open(path, "rb")
+    opening: Any = {".gz": gzip.open, ".bz2": bz2.open}.get(packing, open)
+    return opening(path, "rb")
+
+
+def _size(path: Path) -> int:
+    """The bytes of a file; 0 if there is none."""
+    return path.stat().st_size if path.exists() else 0
 
 
 def _fetch(url: str, part: Path, size: int, show: Callable[[int], None], timeout: float) -> None:
     """Download what is missing from `part`."""
-    done = part.stat().st_size if part.exists() else 0
+    done = _size(part)
     headers = {"User-Agent": "ostinato"} | ({"Range": f"bytes={done}-"} if done else {})
     request = urllib.request.Request(url, headers=headers)
     try:

@@ -60,11 +60,16 @@ def check_unpacked(path: str | Path, size: int) -> None:
         warnings.warn(words, RuntimeWarning, stacklevel=3)
 
 
+def is_packed(file: io.BufferedReader) -> bool:
+    """Whether an opened file is compressed with gzip; nothing of it is read."""
+    return file.peek(len(GZIP)).startswith(GZIP)
+
+
 def unpacked(path: str | Path) -> bytes:
     """The bytes of a file, which may be compressed with gzip; see `check_unpacked`."""
     try:
         with open(path, "rb") as file:
-            if not file.peek(len(GZIP)).startswith(GZIP):
+            if not is_packed(file):
                 return file.read()
             # Piece by piece, because what a gzip file says of its own size cannot be relied on.
             free, size, pieces = free_memory(), 0, []
@@ -82,7 +87,7 @@ def unpacked(path: str | Path) -> bytes:
 def opened(path: str | Path) -> BinaryIO:
     """A file to read, whose content is unpacked if it is compressed with gzip."""
     with open(path, "rb") as file:
-        packed = file.read(len(GZIP)) == GZIP
+        packed = is_packed(file)
     return io.BytesIO(unpacked(path)) if packed else open(path, "rb")
 
 
@@ -107,8 +112,14 @@ def data_folders() -> list[Path]:
     return [*([Path(given).expanduser()] if given else []), cache_folder()]
 
 
+def stored_data(relative: str) -> Path | None:
+    """The path of a data set's file in the first of `data_folders` that has it; see `find_data`."""
+    paths = [folder / relative for folder in data_folders()]
+    return next((path for path in paths if path.is_file()), None)
+
+
 def find_data(relative: str) -> Path:
-    """The path of a data set's file in the first of `data_folders` that has it.
+    """The path of a data set's file; see `data_folders`.
 
     Nothing is downloaded; if the file is missing, the error says how to get it.
 
@@ -116,9 +127,8 @@ def find_data(relative: str) -> Path:
         relative: the folder of the data set and the name of the file, for example
             `"jsb/JSB_Chorales.mat"`.
     """
-    for folder in data_folders():
-        if (folder / relative).is_file():
-            return folder / relative
+    if path := stored_data(relative):
+        return path
     looked = " or ".join(map(str, data_folders()))
     folder_name = relative.split("/", maxsplit=1)[0]
     raise BadInput(

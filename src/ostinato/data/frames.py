@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BadInput, needing
+from ..errors import BadInput, first_line, needing
 from ..settings import shown
 from .dates import looks_like_date
 from .files import check_unpacked
@@ -90,7 +90,7 @@ def frame_of_bytes(raw: bytes) -> Any:
     try:
         return pyarrow.ipc.open_stream(raw).read_all()
     except (OSError, ValueError, pyarrow.ArrowException) as error:
-        raise BadInput(f"{SOURCE} cannot be read: {str(error).splitlines()[0]}") from None
+        raise BadInput(f"{SOURCE} cannot be read: {first_line(error)}") from None
 
 
 def _with_index(content: Any) -> Any:
@@ -118,10 +118,7 @@ def read_parquet(path: Path, text: tuple[str, ...]) -> Table:
     except BadInput:
         raise
     except (OSError, ValueError, pyarrow.ArrowException) as error:
-        words = str(error).strip().splitlines()
-        raise BadInput(
-            f"{path} cannot be read as Parquet: {words[0] if words else error}"
-        ) from None
+        raise BadInput(f"{path} cannot be read as Parquet: {first_line(error)}") from None
     return _table(path, content, text, 1)
 
 
@@ -197,7 +194,7 @@ def _add_times(table: Table, name: str, column: Any) -> None:
     stamps = stamps.astype("datetime64[us]")
     known = stamps[~np.isnat(stamps)]
     if known.min() < FIRST or known.max() >= END:
-        raise BadInput(f"{table.path}, column {shown(name)}: some years are not from 1 to 9999")
+        raise table.wrong(name, "some years are not from 1 to 9999")
     words = _as_dates(stamps, "D" if types.is_date(kind) else "s")
     table.times[name], table.texts[name] = (stamps, zone), words
     first = int(np.argmax(words != ""))

@@ -140,8 +140,7 @@ class Frequency:
     def from_json(cls, kept: Mapping[str, Any]) -> "Frequency":
         """The frequency that `as_json` gave; raises `BadInput` if it is none."""
         unit, count, day = kept["unit"], kept["count"], kept["day"]
-        whole = isinstance(count, int) and not isinstance(count, bool) and count > 0
-        if unit not in UNITS or not whole or day not in PLACES:
+        if unit not in UNITS or type(count) is not int or count < 1 or day not in PLACES:
             raise BadInput("its frequency is none")
         return cls(unit, count, day)
 

@@ -12,10 +12,11 @@ from typing import BinaryIO, cast
 
 from ..errors import BadInput
 from ..settings import shown
-from .files import GZIP, check_file, unpacked
+from .files import check_file, is_packed, unpacked
 from .reading import decoded
 
 MAX_LINE = 1 << 26  # bytes of a line that is read as it comes
+# What the two columns of a file are called.
 LABELS = ("label", "labels", "class", "category", "target", "sentiment", "tag", "y")
 TEXTS = ("text", "texts", "sentence", "review", "document", "content", "message", "title", "x")
 
@@ -106,16 +107,13 @@ def given_lines(path: Path | None) -> Iterator[str]:
     if path is None or str(path) == "-":
         if sys.stdin is None:
             raise BadInput("standard input is closed; give a file")
-        for line in _decoded(_lines(sys.stdin.buffer, "standard input"), "standard input"):
-            yield line.removesuffix("\n")
+        yield from _lines(sys.stdin.buffer, "standard input")
         return
     check_file(path)
     with open(path, "rb") as file:
-        packed = file.peek(2).startswith(GZIP)
-        opened = cast(BinaryIO, gzip.GzipFile(fileobj=file) if packed else file)
+        content = gzip.GzipFile(fileobj=file) if is_packed(file) else file
         try:
-            for line in _decoded(_lines(opened, str(path)), str(path)):
-                yield line.removesuffix("\n")
+            yield from _lines(cast(BinaryIO, content), str(path))
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise BadInput(f"cannot read {path}: {error}") from None
 
@@ -132,12 +130,15 @@ def count_lines(path: Path | None) -> int | None:
     if path is None or not path.is_file():
         return None
     with open(path, "rb") as file:
-        if file.peek(2).startswith(GZIP):
-            return None
-        return sum(1 for _ in file)
+        return None if is_packed(file) else sum(1 for _ in file)
 
 
-def _lines(file: BinaryIO, where: str) -> Iterator[bytes]:
+def _lines(file: BinaryIO, where: str) -> Iterator[str]:
+    """The lines of a file as they come, without their newlines."""
+    return (line.removesuffix("\n") for line in _decoded(_bounded(file, where), where))
+
+
+def _bounded(file: BinaryIO, where: str) -> Iterator[bytes]:
     """Lines as they come; a longer one is refused, because a small packed file may hold it."""
     number = 0
     while raw := file.readline(MAX_LINE + 1):
@@ -162,9 +163,6 @@ def _decoded(lines: Iterable[bytes], where: str, tip: str = "") -> Iterator[str]
         except UnicodeDecodeError as error:
             byte = raw[error.start]
             raise BadInput(f"{where}, line {number}: not UTF-8, byte 0x{byte:02x}{tip}") from None
-
-
-# What the two columns of a file are called.
 
 
 def labelled(lines: Iterable[str], where: str, empty: bool = False) -> tuple[list[str], list[str]]:

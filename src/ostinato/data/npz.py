@@ -6,25 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BadInput
+from ..errors import BadInput, first_line
 from ..settings import shown
 from .files import check_file, check_unpacked
 
 INPUTS = ("x", "xs", "inputs", "X")
 TARGETS = ("y", "ys", "targets", "labels", "Y")
 LENGTHS = ("lengths",)
-ALIKE = (
-    "length",
-    "lengths",
-    "lens",
-    "len",
-    "seq_lens",
-    "seq_lengths",
-    "sequence_lengths",
-    "sizes",
-    "mask",
+ALIKE = (  # names under which an array of lengths is not found
+    *("length", "lengths", "lens", "len", "seq_lens", "seq_lengths", "sequence_lengths"),
+    *("sizes", "mask"),
 )
-NUMBERS = "biuf"
+NUMBERS = "biuf"  # the kinds of dtypes
 PAD = "pad the sequences to one length and add an array lengths"
 
 
@@ -148,7 +141,5 @@ def _array(path: str | Path, archive: Any, name: str, advice: str) -> np.ndarray
 
 def problem(error: Exception) -> str:
     """Why NumPy could not read a file, in a line."""
-    words = str(error).strip().splitlines()
-    if "pickle" in str(error).lower():
-        return "it is not in NumPy's format"
-    return words[0] if words else type(error).__name__
+    unpickled = "pickle" in str(error).lower()
+    return "it is not in NumPy's format" if unpickled else first_line(error)

@@ -14,11 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import BadInput
 from ..settings import shown
 from .dates import NoDate
-from .table import TIMES, Table, is_time, time_word
-from .time_columns import clocks_of, dates_of, spread
+from .table import Table, time_word
+from .time_columns import clocks_of, dates_of, named_times, spread
 
 WHOLE = ("time", "timestamp", "datetime", "date", "ds", "year")  # numbers tell all of the time
 DATE, NUMBER, CLOCK, PART = range(4)  # the order in which columns are compared
@@ -32,9 +31,7 @@ def check_order(table: Table, groups: Sequence[np.ndarray], without: Iterable[st
         groups: the rows of each series, in the order in which they are read.
         without: columns that are not to be looked at, such as a time to predict.
     """
-    skipped = {*without}
-    names = [name for name in table.names if is_time(name) and name not in skipped]
-    names.sort(key=lambda name: TIMES.index(time_word(name)))
+    names = named_times(table, {*without})
     read = {name: list(_readings(table, name)) for name in names}
     ranks = {name: readings[0].rank for name, readings in read.items() if readings}
     first = min(ranks.values(), default=PART)
@@ -51,12 +48,12 @@ def check_order(table: Table, groups: Sequence[np.ndarray], without: Iterable[st
             return
     assert fault is not None
     before, after = (" ".join(_cell(table, name, row) for name in known) for row in fault)
-    lines = " and ".join(str(table.lines[row]) for row in fault)
-    raise BadInput(
-        f"{table.path}, lines {lines}, column {shown(whole)}: {shown(after)} comes after "
-        f"{shown(before)}; time must increase: sort the rows, one for each time, or name with "
-        "sequence the column that says to which series a row belongs (a column that is no time "
-        "needs another name)"
+    raise table.wrong(
+        whole,
+        f"{shown(after)} comes after {shown(before)}; time must increase: sort the rows, one for "
+        "each time, or name with sequence the column that says to which series a row belongs (a "
+        "column that is no time needs another name)",
+        fault,
     )
 
 

@@ -45,8 +45,7 @@ def read_clips(path: str | Path | np.ndarray) -> np.ndarray:
         >>> read_clips("clip.npy").shape
         (1, 5, 8, 8, 1)
     """
-    clips, where = _read_either(path, CLIPS, "clips")
-    return checked_clips(clips[None] if clips.ndim == 3 else clips, where)
+    return checked_clips(*_read_either(path, CLIPS, "clips"))
 
 
 def read_pictures(path: str | Path | np.ndarray) -> np.ndarray:
@@ -57,8 +56,7 @@ def read_pictures(path: str | Path | np.ndarray) -> np.ndarray:
         >>> read_pictures("picture.npy").shape
         (1, 8, 8, 3)
     """
-    images, where = _read_either(path, IMAGES, "pictures")
-    return checked_pictures(images[None] if images.ndim == 3 else images, where)
+    return checked_pictures(*_read_either(path, IMAGES, "pictures"))
 
 
 def checked_captioned(
@@ -165,17 +163,20 @@ def _text(caption: Any, number: int, where: str) -> str:
 def _read_either(path: Any, name: str, what: str) -> tuple[np.ndarray, str]:
     """The array of an `.npy` file, or the one of this name of an `.npz` file, and where it is from.
 
-    An array is given back as it is.
+    An array may be given in place of a path. One of three axes is a single picture or clip.
     """
     if not isinstance(path, str | Path):
+        where = f"the {what}"
         try:
-            return np.asarray(path), f"the {what}"
+            array = np.asarray(path)
         except ValueError:
-            raise BadInput(f"the {what} must be one array; their sizes differ") from None
-    suffix = Path(path).suffix.lower()
-    if suffix not in (".npy", ".npz"):
-        raise BadInput(f"{what} are read from .npy and .npz files, got {path}")
-    return (read_npy(path) if suffix == ".npy" else _read(path, (name,))[name]), str(path)
+            raise BadInput(f"{where} must be one array; their sizes differ") from None
+    else:
+        where, suffix = str(path), Path(path).suffix.lower()
+        if suffix not in (".npy", ".npz"):
+            raise BadInput(f"{what} are read from .npy and .npz files, got {path}")
+        array = read_npy(path) if suffix == ".npy" else _read(path, (name,))[name]
+    return array[None] if array.ndim == 3 else array, where
 
 
 def _read(path: str | Path, wanted: tuple[str, ...]) -> dict[str, np.ndarray]:

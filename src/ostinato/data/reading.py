@@ -9,8 +9,9 @@ from typing import BinaryIO
 import numpy as np
 
 from ..errors import BadInput
+from ..names import counted
 from ..settings import shown
-from .files import check_file, opened
+from .files import check_file, opened, unpacked
 from .vocabulary import Vocabulary, code_points
 
 PIECE = 1 << 24
@@ -99,8 +100,8 @@ def notes_on(path: str | Path, vocabulary: Vocabulary) -> tuple[str, ...]:
         many = f"{len(texts):,} files of {folder} are read one after the other, by name"
         notes.append(one if len(texts) == 1 else many)
         if others:
-            files = "1 other file there is" if others == 1 else f"{others:,} other files there are"
-            notes.append(f"{files} left out")
+            verb = "is" if others == 1 else "are"
+            notes.append(f"{counted(others, 'other file')} there {verb} left out")
     if vocabulary.level == "characters":
         points = {*vocabulary.points}
         notes += [
@@ -110,14 +111,9 @@ def notes_on(path: str | Path, vocabulary: Vocabulary) -> tuple[str, ...]:
 
 
 def _bytes(files: Sequence[Path]) -> np.ndarray:
-    parts = []
-    for path in files:
-        with opened(path) as file:
-            parts.append(file.read())
-    ended = [
-        x if n + 1 == len(parts) or x.endswith(b"\n") else x + b"\n" for n, x in enumerate(parts)
-    ]
-    return np.frombuffer(b"".join(ended), np.uint8)
+    *before, last = map(unpacked, files)
+    ended = [x if x.endswith(b"\n") else x + b"\n" for x in before]
+    return np.frombuffer(b"".join([*ended, last]), np.uint8)
 
 
 def _characters(

@@ -48,14 +48,14 @@ class Scaler:
     ) -> "Scaler":
         """Fit to rows `(M, columns)`, those of the training part, without padding."""
         rows = np.asarray(rows, float)
-        there = ~np.isnan(rows)
-        counts = there.sum(axis=0)
+        present = ~np.isnan(rows)
+        counts = present.sum(axis=0)
         for column in np.flatnonzero(counts == 0):
             raise BadInput(f"{name(int(column))} has no value in the training part; leave it out")
-        filled = np.where(there, rows, 0.0)
+        filled = np.where(present, rows, 0.0)
         with np.errstate(over="ignore", invalid="ignore"):
             means = filled.sum(axis=0) / counts
-            apart = np.where(there, rows - means, 0.0)
+            apart = np.where(present, rows - means, 0.0)
             deviations = np.sqrt((apart**2).sum(axis=0) / counts)
         for column in np.flatnonzero(~np.isfinite(means + deviations)):
             raise BadInput(f"{name(int(column))} has numbers that are too large to compute with")

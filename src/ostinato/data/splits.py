@@ -130,6 +130,12 @@ def part_at(draw: float, split: Split) -> str:
     return "valid" if draw < valid else "test" if draw < valid + test else "train"
 
 
+def check_part(part: str) -> None:
+    """Refuse what is none of `PARTS`."""
+    if part not in PARTS:
+        raise BadInput(f"the part must be one of {', '.join(PARTS)}; got {shown(part)}")
+
+
 def part_of(example: str) -> str:
     """`"train"` for eight examples in ten, `"valid"` and `"test"` for one each.
 
@@ -156,8 +162,7 @@ def draw_in(
         >>> part_of(str(draw_in("test", lambda: int(rng.integers(1000)))))
         'test'
     """
-    if part not in PARTS:
-        raise BadInput(f"the part must be one of {', '.join(PARTS)}; got {shown(part)}")
+    check_part(part)
     for _ in range(MAX_TRIES):
         example = draw()
         if belongs(example) == part:

@@ -19,7 +19,7 @@ from ..errors import BadInput
 from ..settings import shown
 from .files import check_file, check_unpacked
 from .lines import read_utf8
-from .npz import read_named
+from .npz import NUMBERS, read_named
 
 Drawing = list[np.ndarray]
 SPACING = 0.12  # of the height of the writing
@@ -44,7 +44,7 @@ def checked_drawing(strokes: Any, where: str = "the drawing") -> Drawing:
             points = np.asarray(stroke)
         except (TypeError, ValueError):
             points = np.asarray(None)
-        if points.size and points.dtype.kind not in "biuf":
+        if points.size and points.dtype.kind not in NUMBERS:
             raise BadInput(f"{where}: stroke {n} is not a list of points [x, y]")
         if points.ndim != 2 or points.shape[1] not in (2, 3) or not len(points):
             raise BadInput(
@@ -122,7 +122,7 @@ def _from_npz(path: Path) -> list[Drawing]:
         path, lambda files: {name: name for name in ("strokes", "lengths") if name in files}
     )
     strokes = arrays.get("strokes", np.zeros(0))
-    if strokes.ndim != 3 or strokes.shape[2] != 3 or strokes.dtype.kind not in "biuf":
+    if strokes.ndim != 3 or strokes.shape[2] != 3 or strokes.dtype.kind not in NUMBERS:
         raise BadInput(
             f"{path} must have an array strokes (N, T, 3) of x, y and 1 where a stroke begins, "
             f"got {strokes.dtype} of shape {strokes.shape}"

@@ -118,6 +118,18 @@ class Table:
         last = f" and {lines[-1]}" if len(lines) > 1 else ""
         return f"{unit} {', '.join(lines[:-1] or lines)}{last}{more}"
 
+    def wrong(self, column: str, what: str, rows: Any = None) -> BadInput:
+        """An error: what is wrong in a column, and in which rows or, of a `Fault`, at which place.
+
+        Example:
+            >>> table = Table(Path("x.csv"), ["a"], {}, {}, {}, np.array([2, 3]))
+            >>> table.wrong("a", "the time is missing", [1])
+            BadInput("x.csv, line 3, column 'a': the time is missing")
+        """
+        place = rows if rows is None or isinstance(rows, str) else self.place(rows)
+        where = f"{self.path}, {place}" if place else f"{self.path}"
+        return BadInput(f"{where}, column {shown(column)}: {what}")
+
     def option(self, name: str, *values: str) -> str:
         """An option to paste: `--ignore a,b` for a file, `ignore="a,b"` in Python."""
         words = ",".join(values)
@@ -147,7 +159,7 @@ class Table:
         """
         wrong = [name for name in names if self.check(name) in self.faults]
         if wrong:
-            raise BadInput(self._unusable(wrong, [*ignored], words, targets))
+            raise self._unusable(wrong, [*ignored], words, targets)
         if not names:
             raise BadInput(f"{self.path}: no column is left to read")
         return np.stack([self.numbers[name] for name in names], axis=1)
@@ -158,22 +170,22 @@ class Table:
         ignored: list[str],
         words: Sequence[str] | None,
         targets: Sequence[str],
-    ) -> str:
+    ) -> BadInput:
         """What is wrong with some columns, and the options with which the others can be read."""
         faults = {name: self.faults[name] for name in names}
         damaged = [name for name in names if faults[name].words == 0 or name in targets]
-        kinds = [n for n in self.columns_of_words() if words is not None and n in faults]
-        kinds = [name for name in kinds if name not in targets]
+        labels = [name for name in self.columns_of_words() if name in faults]
+        kinds = [name for name in labels if words is not None and name not in targets]
         rest = [name for name in names if name not in {*damaged, *kinds}]
         as_words = self.option("words", *(words or ()), *kinds)
         if len(names) == 1:
             fault, ignore = faults[names[0]], self.option("ignore", *ignored, *names)
             other = f", or learn its words with {as_words}" if kinds else ""
             other = ", or mend it" if damaged else other
-            what = f"{self.path}, {fault.where}, column {shown(names[0])}: {fault.what}"
+            advice = f"leave the column out with {ignore}{other}"
             if names[0] in targets:
-                return f"{what}; mend it, because numbers are forecast{self._as_labels(names)}"
-            return f"{what}; leave the column out with {ignore}{other}"
+                advice = f"mend it, because numbers are forecast{self._as_labels(names)}"
+            return self.wrong(names[0], f"{fault.what}; {advice}", fault.where)
         each = [f"{shown(n)} ({faults[n].where}: {faults[n].brief})" for n in names[:LISTED]]
         more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
         options = [self.option("ignore", *ignored, *rest)] if rest else []
@@ -189,13 +201,11 @@ class Table:
                 advice += f" ({THOUSANDS})"
             advice += self._as_labels([name for name in names if name in targets])
         texts = [n for n in names if faults[n].words > MAX_WORDS and n not in self.texts]
-        labels = [n for n in self.columns_of_words() if n in faults]
         if self.of_file and texts and labels:
             columns = f"{self.option('text', texts[0])} {self.option('label', labels[0])}"
             advice += f"; to label texts, {columns}"
-        return (
-            f"{self.path}: {len(names)} columns are not numbers: {', '.join(each)}{more}; {advice}"
-        )
+        what = f"{len(names)} columns are not numbers: {', '.join(each)}{more}"
+        return BadInput(f"{self.path}: {what}; {advice}")
 
     def _as_labels(self, targets: list[str]) -> str:
         """What else can be done with columns that are to be forecast, if all are words."""
@@ -226,11 +236,9 @@ class Table:
         if name in self.faults:
             return np.where(gaps, "", cells)
         if alike := written_twice(np.where(gaps, "", cells).tolist()):
-            lines, (one, two) = " and ".join(str(self.lines[n]) for n in alike), cells[[*alike]]
-            raise BadInput(
-                f"{self.path}, lines {lines}, column {shown(name)}: the labels {shown(one)} and "
-                f"{shown(two)} are the same number; write one class in one way"
-            )
+            labels = " and ".join(map(shown, cells[[*alike]]))
+            what = f"the labels {labels} are the same number; write one class in one way"
+            raise self.wrong(name, what, alike)
         return self.numbers[name]
 
     def check_labels(self, name: str) -> None:
@@ -239,10 +247,8 @@ class Table:
         cells = self.texts[name][~missing_cells(self.texts[name])].tolist()
         if fault.numbers or 0 < sum(map(is_number, cells)) < len(cells):
             others = "" if fault.numbers else ", but others there are"
-            raise BadInput(
-                f"{self.path}, {fault.where}, column {shown(name)}: {fault.what}{others}; mend it, "
-                "or say kind=classification if they are labels"
-            )
+            what = f"{fault.what}{others}; mend it, or say kind=classification if they are labels"
+            raise self.wrong(name, what, fault.where)
 
     def chosen(self, columns: list[str] | None, ignore: list[str], without: list[str]) -> list[str]:
         """The names of the columns to read: the given ones or all, but those to ignore."""

@@ -8,12 +8,13 @@ slashes     a sentence per line, each word with a slash and its tag: `It/PRP rai
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from ..errors import BadInput
+from ..names import counted
 from ..settings import shown
 from .conllu import COLUMNS
-from .text_table import counted
 
 LOOKED_AT = 20  # lines that tell the form
 DOCUMENT = "-DOCSTART-"
@@ -34,15 +35,12 @@ def form_of(lines: Iterable[str]) -> str:
         >>> form_of(["It/PRP rains/VBZ"]), form_of(["It PRP", "rains VBZ"])
         ('slashes', 'columns')
     """
-    some = [
-        line for line, _ in zip((x for x in lines if x.strip()), range(LOOKED_AT), strict=False)
-    ]
-    rows = [line.split("\t") for line in some]
-    if any(row[0].startswith("# ") for row in rows[:1]) or any(
-        len(r) == len(COLUMNS) for r in rows
-    ):
+    opening = list(islice((line for line in lines if line.strip()), LOOKED_AT))
+    rows = [line.split("\t") for line in opening]
+    begins_with_comment = any(row[0].startswith("# ") for row in rows[:1])
+    if begins_with_comment or any(len(row) == len(COLUMNS) for row in rows):
         return "conllu"
-    words = [word for line in some for word in line.split()]
+    words = [word for line in opening for word in line.split()]
     return "slashes" if all(map(_TAGGED.fullmatch, words)) else "columns"
 
 

@@ -14,11 +14,12 @@ All but Parquet may be compressed with gzip. What was left out is said in `notes
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import BadInput
+from ..names import counted
 from ..settings import shown
 from .lines import read_utf8
 from .table import first_twice
@@ -317,13 +318,3 @@ def _label(value: Any, where: str, kinds: dict[str, str]) -> str:
     text = "" if value is None else value if isinstance(value, str) else json.dumps(value)
     _check_whole(text, where)
     return text
-
-
-def counted(count: int, what: str, many: Callable[[str], str] = "{}s".format) -> str:
-    """A number of things in words.
-
-    Example:
-        >>> counted(1, "label"), counted(1200, "label")
-        ('1 label', '1,200 labels')
-    """
-    return f"{count:,} {what if count == 1 else many(what)}"

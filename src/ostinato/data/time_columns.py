@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import BadInput
 from ..settings import shown
 from .dates import ORDERS, Dates, NoDate, date_readings, looks_like_date
 from .frequency import MONTH, STAMP
@@ -47,15 +46,13 @@ def times_of(table: Table, name: str, known: Mapping[str, Any] | None) -> Iterat
     if name not in table.texts:
         fault = table.faults[name]
         what = f"{fault.brief} is no date or time that can be read; write 2024-01-31 14:00"
-        raise BadInput(f"{table.path}, {fault.where}, column {shown(name)}: {what}")
+        raise table.wrong(name, what, fault.where)
     form = "" if known is None else known["form"]
     try:
         readings = list(dates_of(table.texts[name], (form,) if form in ORDERS else ORDERS))
     except NoDate as error:
         row = int(np.argmax(table.texts[name] == error.cell))
-        raise BadInput(
-            f"{table.where(row)}, column {shown(name)}: {shown(error.cell)} {error}"
-        ) from None
+        raise table.wrong(name, f"{shown(error.cell)} {error}", row) from None
     for dates, which in readings:
         local, offsets = spread(dates.local, which), dates.offsets
         if offsets is None:
@@ -98,23 +95,25 @@ def _offset_name(offset: np.timedelta64) -> str:
 def _of_numbers(table: Table, name: str) -> ColumnTimes:
     """Years, numbers such as 20240131, or the time since 1970 in one of `EPOCHS`."""
     values = table.numbers[name]
-    there = values[~np.isnan(values)]
+    at = ~np.isnan(values)
+    present = values[at]
     stamps = np.full(len(values), "NaT", STAMP)
-    at, whole = ~np.isnan(values), bool((there == np.rint(there)).all())
-    if whole and ((there >= 1000) & (there < 3000)).all():
-        stamps[at] = (there.astype(int) - 1970).astype("datetime64[Y]")
+    whole = bool((present == np.rint(present)).all())
+    if whole and ((present >= 1000) & (present < 3000)).all():
+        stamps[at] = (present.astype(int) - 1970).astype("datetime64[Y]")
         return ColumnTimes([(stamps, None)], False, YEARS)
-    if whole and ((there >= 1e7) & (there < 1e8)).all():
+    if whole and ((present >= 1e7) & (present < 1e8)).all():
         cells = np.where(at, np.char.mod("%d", np.nan_to_num(values)), "").astype(object)
         with_cells = dataclasses.replace(table, numbers={}, times={}, texts={name: cells})
         return next(times_of(with_cells, name, None))
     for unit, size in EPOCHS.items():  # in microseconds
-        if ((there * size >= SINCE * 1e6) & (there * size < SINCE * 1e9)).all():
-            stamps[at] = np.rint(there * size).astype(np.int64).astype(STAMP)
+        if ((present * size >= SINCE * 1e6) & (present * size < SINCE * 1e9)).all():
+            stamps[at] = np.rint(present * size).astype(np.int64).astype(STAMP)
             return ColumnTimes([(stamps, "UTC")], True, f"{unit} since 1970")
-    raise BadInput(
-        f"{table.path}, column {shown(name)}: its numbers are no times that can be read; they may "
-        "be years (2024), dates (20240131), or seconds or milliseconds since 1970"
+    raise table.wrong(
+        name,
+        "its numbers are no times that can be read; they may be years (2024), dates (20240131), or "
+        "seconds or milliseconds since 1970",
     )
 
 
@@ -122,7 +121,7 @@ def clocks_of(table: Table, name: str) -> np.ndarray | None:
     """The times of day in a column of text, NaT where one is missing; `None` if it has others."""
     if name not in table.texts or name in table.numbers or name in table.times:
         return None
-    if _first_word(table.texts[name])[1:3].count(":") == 0:
+    if first_word(table.texts[name])[1:3].count(":") == 0:
         return None
     number, which = _different(table.texts[name])
     try:
@@ -142,14 +141,18 @@ def clock_columns(
     days = sum(map(len, sorted_times(stamps, groups)))
     if days == (~np.isnat(stamps)).sum():
         return []
-    names = [name for name in table.names if is_time(name) and name not in without]
-    parts = [
+    return [
         name
-        for name in names
+        for name in named_times(table, without)
         if (name in table.numbers and PARTS.get(time_word(name), "D")[0] in "hms")
         or clocks_of(table, name) is not None
     ]
-    return sorted(parts, key=lambda name: TIMES.index(time_word(name)))
+
+
+def named_times(table: Table, without: set[str]) -> list[str]:
+    """The columns whose names say that they are times, from the coarse to the fine."""
+    names = [name for name in table.names if is_time(name) and name not in without]
+    return sorted(names, key=lambda name: TIMES.index(time_word(name)))
 
 
 def finer(table: Table, stamps: np.ndarray, name: str) -> np.ndarray:
@@ -160,17 +163,12 @@ def finer(table: Table, stamps: np.ndarray, name: str) -> np.ndarray:
     unit, first, last = PARTS.get(time_word(name), ("", 0, 0))
     values = table.numbers.get(name)
     if values is None or not unit:
-        raise BadInput(
-            f"{table.path}, column {shown(name)}: it is no part of a time that can be read; there "
-            f"are {', '.join(PARTS)}, and times of day such as 14:00"
-        )
+        known = f"there are {', '.join(PARTS)}, and times of day such as 14:00"
+        raise table.wrong(name, f"it is no part of a time that can be read; {known}")
     known = ~np.isnan(values)
     wrong = np.flatnonzero(known & ~((values >= first) & (values <= last) & (values % 1 == 0)))
     if wrong.size:
-        raise BadInput(
-            f"{table.where(wrong)}, column {shown(name)}: {values[wrong[0]]:g} is no "
-            f"{time_word(name)}"
-        )
+        raise table.wrong(name, f"{values[wrong[0]]:g} is no {time_word(name)}", wrong)
     whole = np.where(known, values, first).astype(int) - (first if unit in "QMD" else 0)
     if unit in "QM":
         months = stamps.astype("datetime64[M]") + whole * (3 if unit == "Q" else 1) * MONTH
@@ -183,10 +181,10 @@ def finer(table: Table, stamps: np.ndarray, name: str) -> np.ndarray:
 def begins_with_date(table: Table, name: str) -> bool:
     """Whether the first cell of a column of text is a date."""
     text = name in table.texts and name not in table.numbers
-    return text and looks_like_date(_first_word(table.texts[name]))
+    return text and looks_like_date(first_word(table.texts[name]))
 
 
-def _first_word(cells: np.ndarray) -> str:
+def first_word(cells: np.ndarray) -> str:
     """The first cell that is not missing; empty if all are."""
     return next((cell for cell in cells.tolist() if cell.lower() not in MISSING), "")
 

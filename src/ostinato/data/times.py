@@ -16,12 +16,13 @@ from ..errors import BadInput
 from ..settings import shown
 from .dates import ORDERS
 from .frequency import STAMP, Frequency, infer_frequency, local_times
-from .table import Table, is_time, missing_cells
+from .table import Table, is_time
 from .time_columns import (
     YEARS,
     begins_with_date,
     clock_columns,
     finer,
+    first_word,
     sorted_times,
     times_of,
 )
@@ -147,18 +148,13 @@ def timeline_of(
     if len(readings) > 1:
         readings = _better(readings, groups)
     if len(readings) > 1:
-        cell = shown(table.texts[main][int(np.argmax(~missing_cells(table.texts[main])))])
-        raise BadInput(
-            f"{table.where(0)}, column {shown(main)}: {cell} may be {' or '.join(ORDERS)}, and the "
-            "rows are regular both ways; write the dates as 2024-01-31"
-        )
+        cell = shown(first_word(table.texts[main]))
+        what = f"{cell} may be {' or '.join(ORDERS)}, and the rows are regular both ways"
+        raise table.wrong(main, f"{what}; write the dates as 2024-01-31", 0)
     timeline = readings[0]
     gaps = np.flatnonzero(np.isnat(timeline.stamps))
     if gaps.size:
-        raise BadInput(
-            f"{table.where(gaps)}, column {shown(main)}: the time is missing; fill it in or leave "
-            "the row out"
-        )
+        raise table.wrong(main, "the time is missing; fill it in or leave the row out", gaps)
     return timeline if known is None else _fitted(table, groups, timeline, known)
 
 
@@ -190,16 +186,16 @@ def _timelines(
     """The timeline of a column, in each way that it can be read."""
     for main_times in times_of(table, main, known):
         stamps = main_times.choices[0][0]
-        some = parts
-        if some is None:
-            some = [] if main_times.clock else clock_columns(table, groups, stamps, without)
+        further = parts
+        if further is None:
+            further = [] if main_times.clock else clock_columns(table, groups, stamps, without)
         timelines = []
         for stamps, zone in main_times.choices:
-            for name in some:
+            for name in further:
                 stamps = finer(table, stamps, name)
             frequency = infer_frequency(sorted_times(stamps, groups), zone)
             form = main_times.form
-            timelines.append(Timeline(main, stamps, zone, frequency, tuple(some), form))
+            timelines.append(Timeline(main, stamps, zone, frequency, tuple(further), form))
         yield next((one for one in timelines if one.frequency), timelines[0])
 
 
@@ -226,13 +222,9 @@ def _fitted(
     zone = timeline.zone if timeline.zone == known["zone"] else known["zone"]
     if (timeline.zone is None) != (known["zone"] is None):
         which = "no time zone, but" if timeline.zone is None else "a time zone, and not"
-        raise BadInput(
-            f"{table.path}, column {shown(timeline.column)}: it has {which} that of the run's data"
-        )
+        raise table.wrong(timeline.column, f"it has {which} that of the run's data")
     for stamps in sorted_times(timeline.stamps, groups):
         if len(stamps) and not frequency.fits(stamps, zone):
-            raise BadInput(
-                f"{table.path}, column {shown(timeline.column)}: the rows of this run are "
-                f"{frequency.words} apart, and {timeline.words}"
-            )
+            what = f"the rows of this run are {frequency.words} apart, and {timeline.words}"
+            raise table.wrong(timeline.column, what)
     return dataclasses.replace(timeline, frequency=frequency, zone=zone)

@@ -9,6 +9,7 @@ import collections
 import dataclasses
 import json
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -72,14 +73,20 @@ class Tokens:
         return cls(level, known)
 
     def __post_init__(self) -> None:
-        numbers = {token: n for n, token in enumerate(self.tokens, RESERVED)}
-        object.__setattr__(self, "_numbers", numbers)
-        subwords = _tokenizer(self.tokens[0]) if self.level == "subwords" else None
-        object.__setattr__(self, "_subwords", subwords)
+        if self.level == "subwords":
+            _ = self._subwords  # what cannot be read is refused now
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {token: n for n, token in enumerate(self.tokens, RESERVED)}
+
+    @cached_property
+    def _subwords(self) -> Any:
+        return _tokenizer(self.tokens[0])
 
     def __len__(self) -> int:
         if self.level == "subwords":
-            return RESERVED + self._subwords.get_vocab_size()  # type: ignore[attr-defined]
+            return RESERVED + self._subwords.get_vocab_size()
         return RESERVED + len(self.tokens)
 
     def encode(self, text: str) -> list[int]:
@@ -95,17 +102,14 @@ class Tokens:
         if self.level == "bytes":
             return [RESERVED + byte for byte in text.encode(errors="surrogateescape")]
         if self.level == "subwords":
-            ids = self._subwords.encode(text).ids  # type: ignore[attr-defined]
-            return [RESERVED + n for n in ids]
-        numbers = self._numbers  # type: ignore[attr-defined]
-        return [numbers.get(token, UNKNOWN) for token in _split(text, self.level)]
+            return [RESERVED + n for n in self._subwords.encode(text).ids]
+        return [self._numbers.get(token, UNKNOWN) for token in _split(text, self.level)]
 
     def unknown(self, text: str) -> list[str]:
         """The words or characters of a text that the vocabulary does not know."""
         if self.level in ("bytes", "subwords"):
             return []
-        numbers = self._numbers  # type: ignore[attr-defined]
-        return [token for token in _split(text, self.level) if token not in numbers]
+        return [token for token in _split(text, self.level) if token not in self._numbers]
 
     def pieces(self, symbols: Iterable[Any]) -> list[str]:
         """The token of each symbol, for pictures and lists."""
@@ -114,7 +118,7 @@ class Tokens:
 
     def _piece(self, symbol: int) -> str:
         if self.level == "subwords":
-            return self._subwords.decode([symbol - RESERVED])  # type: ignore[attr-defined]
+            return self._subwords.decode([symbol - RESERVED])
         return self.tokens[symbol - RESERVED]
 
     def decode(self, symbols: Iterable[Any]) -> str:
@@ -126,7 +130,7 @@ class Tokens:
             return bytes(n - RESERVED for n in known if n >= RESERVED).decode(errors="replace")
         if self.level == "subwords":
             kept = [n - RESERVED for n in known if n >= RESERVED]
-            return self._subwords.decode(kept).removeprefix(" ")  # type: ignore[attr-defined]
+            return self._subwords.decode(kept).removeprefix(" ")
         joint = " " if self.level == "words" else ""
         return joint.join(self.pieces(known))
 

@@ -1,7 +1,6 @@
 """Read and write sound as WAV files: PCM of 8 to 32 bits, and floats."""
 
 import struct
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -99,7 +98,7 @@ def _sound(content: bytes) -> Sound:
         raise BadInput(f"is a WAV file of the form {content[:4].decode()}; save it as RIFF")
     if content[:4] != b"RIFF" or content[8:12] != b"WAVE":
         raise BadInput("is not a WAV file")
-    chunks = dict(_chunks(content))
+    chunks = _chunks(content)
     if len(form := chunks.get(b"fmt ", b"")) < 16:
         raise BadInput("is damaged: it does not say what form its samples have")
     kind, channels, rate, _, block, bits = struct.unpack("<HHIIHH", form[:16])
@@ -120,18 +119,19 @@ def _sound(content: bytes) -> Sound:
     return Sound(rate, values, bits, kind == FLOAT)
 
 
-def _chunks(content: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """The parts of a file by name; the first of each name is the last given, so that it counts."""
-    chunks, at = [], 12
+def _chunks(content: bytes) -> dict[bytes, bytes]:
+    """The parts of a file by name; of several with one name, the first."""
+    chunks: dict[bytes, bytes] = {}
+    at = 12
     while at + 8 <= len(content):
         name, (size,) = content[at : at + 4], struct.unpack("<I", content[at + 4 : at + 8])
         body = content[at + 8 : at + 8 + size]
         if len(body) < size and name in (b"fmt ", b"data"):
             words = "sound" if name == b"data" else "header"
             raise BadInput(f"ends too early: it has {len(body):,} of {size:,} bytes of {words}")
-        chunks.append((name, body))
+        chunks.setdefault(name, body)
         at += 8 + size + size % 2
-    return reversed(chunks)
+    return chunks
 
 
 def _numbers(data: bytes, kind: int, bits: int) -> np.ndarray:

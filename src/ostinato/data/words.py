@@ -21,16 +21,7 @@ from ..errors import BadInput
 
 UNKNOWN = 0
 ROW = 32  # L; a longer word keeps its first and its last half of so many characters
-PER_WORD = (
-    3,
-    4,
-    6,
-    8,
-    12,
-    16,
-    24,
-    ROW,
-)  # characters per step of the batch, to which R is rounded up
+PER_WORD = (3, 4, 6, 8, 12, 16, 24, ROW)  # characters per step, to which R is rounded up
 
 
 @dataclasses.dataclass(frozen=True)

@@ -70,7 +70,7 @@ def ctc_greedy(outputs: Any, lengths: Any = None) -> list[np.ndarray]:
         [[2], [1]]
     """
     outputs, lengths = _checked(outputs, lengths)
-    symbols, kept = (np.asarray(x).T for x in best_path(outputs, lengths))
+    symbols, kept = (np.asarray(x).T for x in jax.jit(best_path)(outputs, lengths))
     return [row[keep] for row, keep in zip(symbols, kept, strict=True)]
 
 

@@ -29,7 +29,6 @@ from ..cells import Layer, Model
 from ..cells.building import parameter_dtype
 from ..data import Batch
 from ..errors import BadInput
-from ..settings import MAX as MAX
 from ..settings import checked_float, checked_int
 from ..through_time import unroll
 from ..through_time.running import starting_state
@@ -233,10 +232,7 @@ def choose(
 
 
 def weighed(
-    logits: jax.Array,
-    temperature: jax.Array,
-    top_k: jax.Array | None = None,
-    top_p: jax.Array | None = None,
+    logits: jax.Array, temperature: jax.Array, top_k: jax.Array | None, top_p: jax.Array | None
 ) -> jax.Array:
     """Logits `(symbols,)` of the distribution that is sampled from: `-inf` for what is left out.
 

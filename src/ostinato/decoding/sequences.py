@@ -23,11 +23,11 @@ from ..cells import Layer, Model
 from ..cells.building import parameter_dtype
 from ..errors import BadInput
 from ..memory import FLOAT, check_memory
-from ..settings import checked_float, checked_int
+from ..settings import MAX, checked_float, checked_int
 from ..through_time import unroll
 from ..weights import count_parameters
 from ..wiring import EncoderDecoder
-from .sampling import MAX, NotFinite, before_last, checked, choose, inputs_table, row, settings
+from .sampling import NotFinite, before_last, checked, choose, inputs_table, row, settings
 
 END = 0
 
@@ -89,8 +89,7 @@ def _search_on(
         states = jax.tree.map(lambda x: x[parents], states)
         return (states, symbols, scores), (parents, symbols)
 
-    # All beams start out equal, so all but the first get probability 0.
-    scores = jnp.where(jnp.arange(width) == 0, 0.0, -jnp.inf).astype(parameter_dtype(network))
+    scores = _first_scores(width, parameter_dtype(network))
     start = (jax.tree.map(for_each_beam, state), for_each_beam(symbol), scores)
     (_, _, scores), (parents, symbols) = jax.lax.scan(extend, start, None, length=count)
 
@@ -101,6 +100,11 @@ def _search_on(
     # `top_k` sorts the scores, so the best continuation ends in beam 0.
     first = jnp.zeros((), parents.dtype)
     return jax.lax.scan(back, first, (parents, symbols), reverse=True)[1], scores[0]
+
+
+def _first_scores(width: int, dtype: Any) -> jax.Array:
+    """Log probabilities of beams that all start out equal: all but the first have probability 0."""
+    return jnp.where(jnp.arange(width) == 0, 0.0, -jnp.inf).astype(dtype)
 
 
 def check_beam(network: Layer, count: int, width: int) -> None:
@@ -201,8 +205,7 @@ def _search(
     def goes_on(carry: Any) -> jax.Array:
         return (carry[0] < max_symbols) & ~jnp.all(carry[4])
 
-    # All beams start out equal, so all but the first get probability 0.
-    scores = jnp.where(jnp.arange(width) == 0, 0.0, -jnp.inf).astype(network.dtype)
+    scores = _first_scores(width, network.dtype)
     start = (
         jnp.zeros((), jnp.int32),
         state,

@@ -2,10 +2,11 @@
 
 import numpy as np
 
+FINE = 10  # steps of integration per sample
 TRANSIENT = 2000  # samples that are discarded, so that a series lies on its attractor
 
 
-def mackey_glass(samples: int, tau: int = 17, seed: int = 0, *, fine: int = 10) -> np.ndarray:
+def mackey_glass(samples: int, tau: int = 17, seed: int = 0) -> np.ndarray:
     """Samples at times 0, 1, 2, … of `x' = 0.2 x(t - τ) / (1 + x(t - τ)¹⁰) - 0.1 x(t)`.
 
     Chaotic from τ = 16.8 on. The delayed term is known for the next τ units of time, and what
@@ -18,7 +19,6 @@ def mackey_glass(samples: int, tau: int = 17, seed: int = 0, *, fine: int = 10) 
         samples: how many.
         tau: the delay.
         seed: of the random history.
-        fine: steps of integration per sample.
 
     Returns:
         `(samples,)`, in float64.
@@ -30,8 +30,8 @@ def mackey_glass(samples: int, tau: int = 17, seed: int = 0, *, fine: int = 10) 
     """
     from scipy.signal import lfilter  # slow, and only needed here
 
-    width, delay = 1 / fine, tau * fine
-    steps = (samples + TRANSIENT) * fine + 1
+    width, delay = 1 / FINE, tau * FINE
+    steps = (samples + TRANSIENT) * FINE + 1
     x = np.empty(steps + delay)
     x[:delay] = np.random.default_rng(seed).uniform(0.8, 1.2)
     x[delay] = x[delay - 1]
@@ -49,10 +49,10 @@ def mackey_glass(samples: int, tau: int = 17, seed: int = 0, *, fine: int = 10) 
         later, _ = lfilter([1.0], [1.0, -decay], push, zi=[decay * x[at]])
         x[at + 1 : at + 1 + count] = later
         at += count
-    return x[-samples * fine :: fine].copy()
+    return x[-samples * FINE :: FINE].copy()
 
 
-def lorenz(samples: int, seed: int = 0, *, interval: float = 0.02, fine: int = 10) -> np.ndarray:
+def lorenz(samples: int, seed: int = 0, *, interval: float = 0.02) -> np.ndarray:
     """`x' = 10 (y - x)`, `y' = x (28 - z) - y`, `z' = x y - 8/3 z`, sampled at an interval.
 
     By the Runge-Kutta method of order 4. Source: Lorenz (1963).
@@ -64,22 +64,24 @@ def lorenz(samples: int, seed: int = 0, *, interval: float = 0.02, fine: int = 1
         >>> lorenz(100).shape
         (100, 3)
     """
-    width = interval / fine
+    width = interval / FINE
     state = np.array([1.0, 1.0, 1.0]) + 0.1 * np.random.default_rng(seed).normal(size=3)
     series = np.empty((samples, 3))
     for n in range(-TRANSIENT, samples):
         if n >= 0:
             series[n] = state
-        state = _runge_kutta(state, width, fine)
+        state = _runge_kutta(state, width)
     return series
 
 
-def _runge_kutta(state: np.ndarray, width: float, steps: int) -> np.ndarray:
+def _runge_kutta(state: np.ndarray, width: float) -> np.ndarray:
+    """The state after one sample, `FINE` steps of a width."""
+
     def slope(x: float, y: float, z: float) -> tuple[float, float, float]:
         return 10.0 * (y - x), x * (28.0 - z) - y, x * y - 8.0 / 3.0 * z
 
     x, y, z = (float(value) for value in state)
-    for _ in range(steps):
+    for _ in range(FINE):
         a = slope(x, y, z)
         b = slope(x + width / 2 * a[0], y + width / 2 * a[1], z + width / 2 * a[2])
         c = slope(x + width / 2 * b[0], y + width / 2 * b[1], z + width / 2 * b[2])

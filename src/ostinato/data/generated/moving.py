@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import BadInput
-from ..splits import PARTS, part_of
+from ..splits import check_part, part_of
 
 STEP = 0.1  # of the room that a thing has
 SHAPES = ("circle", "square", "triangle", "cross")
@@ -128,8 +127,7 @@ def draw_scenes(
         >>> films.shape, captions[0]
         ((2, 8, 16, 16, 1), 'a square moves right and a cross moves right')
     """
-    if part not in PARTS:
-        raise BadInput(f"the part must be one of {', '.join(PARTS)}; got {part!r:.40}")
+    check_part(part)
     scenes = _scenes(part)
     chosen = [scenes[n] for n in rng.integers(0, len(scenes), count)]
     sprites = np.concatenate(

@@ -98,12 +98,7 @@ def combined(rng: Random, step: int, steps: int, target: Level) -> Level:
     return (naive if rng.random() < 0.5 else mix)(rng, step, steps, target)
 
 
-STRATEGIES: dict[str, Strategy] = {
-    "baseline": baseline,
-    "naive": naive,
-    "mix": mix,
-    "combined": combined,
-}
+STRATEGIES: dict[str, Strategy] = {x.__name__: x for x in (baseline, naive, mix, combined)}
 
 
 def strategy(name: str) -> Strategy:

@@ -11,9 +11,7 @@ from functools import cache
 
 import numpy as np
 
-from ...errors import BadInput
-from ...settings import shown
-from ..splits import PARTS, part_of
+from ..splits import check_part, part_of
 
 SIDE = 32
 RADII = {"small": (3.5, 4.5), "large": (6.5, 7.0)}
@@ -55,8 +53,7 @@ def draw_shapes(
         >>> pictures.shape, captions[0]
         ((2, 32, 32, 3), 'a small red square left of a small green square')
     """
-    if part not in PARTS:
-        raise BadInput(f"the part must be one of {', '.join(PARTS)}; got {shown(part)}")
+    check_part(part)
     alone, pairs = _scenes(part)
     single = rng.random(count) < ALONE
     places = rng.random(count)

@@ -19,18 +19,15 @@ COLUMNS = ("date", "store", "size", "price", "promotion", "weather", "sales")
 WEEK = (0.85, 0.8, 0.9, 1.0, 1.2, 1.45, 0.6)  # Monday to Sunday
 WEATHER = {"sun": 1.1, "cloud": 1.0, "rain": 0.8, "snow": 0.6}
 PROMOTIONS = {"no": 1.0, "flyer": 1.25, "radio": 1.45}
-BEGIN, DAYS, AHEAD = datetime.date(2022, 1, 3), 730, 14
+BEGIN = datetime.date(2022, 1, 3)
+DAYS, AHEAD = 730, 14  # with sales, and after the last of them
 LATE = ("station", 200)  # the store that opened later, and after how many days
 PRICES = (2.29, 2.49, 2.69, 2.99)
 LOST, UNKNOWN = 0.02, 0.03  # shares of days and of cells that are missing
 
 
-def store_table(seed: int = 0, days: int = DAYS) -> str:
+def store_table(seed: int = 0) -> str:
     """The table as CSV, the same for the same seed.
-
-    Args:
-        seed: of all that is random.
-        days: from the first day to the last one with sales.
 
     Example:
         >>> print(*store_table().splitlines()[:3], sep="\\n")
@@ -42,7 +39,7 @@ def store_table(seed: int = 0, days: int = DAYS) -> str:
     lines = [",".join(COLUMNS)]
     price = dict.fromkeys(STORES, PRICES[1])
     weather = "cloud"
-    for day in range(days + AHEAD):
+    for day in range(DAYS + AHEAD):
         date = BEGIN + datetime.timedelta(day)
         weather = _weather(rng, weather, date.month)
         for name, (size, busy) in STORES.items():
@@ -56,7 +53,7 @@ def store_table(seed: int = 0, days: int = DAYS) -> str:
             gone = rng.random(2) < UNKNOWN
             seen, sold = "" if gone[0] else weather, "" if gone[1] else f"{sales:.0f}"
             closed = (date.month, date.day) in ((1, 1), (12, 25), (12, 26))
-            if day >= days:
+            if day >= DAYS:
                 seen = sold = ""
             elif rng.random() < LOST or closed or (name == LATE[0] and day < LATE[1]):
                 continue

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, Self
 
 from ...data.files import whole_path
 from ...data.splits import PARTS, shares
-from ...data.text_table import counted
 from ...data.tokens import LEVELS, RESERVED, SUBWORDS, Tokens
+from ...names import counted
 from ...settings import setting
 from ..abilities import AnsweringTask, OnFileTask
 from ..applying import ApplyOptions

@@ -11,8 +11,9 @@ from ...data.files import whole_path
 from ...data.generated import draw_dates, draw_numbers, number_pair
 from ...data.lines import in_columns, read_pairs, read_table_of_pairs
 from ...data.splits import PARTS, part_at, shares
-from ...data.text_table import TABLES, counted, read_text_table, suffix_of, texts_in
+from ...data.text_table import TABLES, read_text_table, suffix_of, texts_in
 from ...errors import BadInput
+from ...names import counted
 from ..applying import ApplyOptions, with_notes
 from ..batches import random
 from .rescoring import rescored

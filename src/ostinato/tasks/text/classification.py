@@ -13,10 +13,10 @@ from ...cells import Model
 from ...data import Batch
 from ...data.generated.texts import reviews
 from ...data.splits import shares
-from ...data.text_table import counted as number_of
 from ...data.vocabulary import checked_texts
 from ...data.words import Words
 from ...errors import BadInput, naming
+from ...names import counted as number_of
 from ...settings import setting
 from ..abilities import PassageTask, StartedTask
 from ..applying import ApplyOptions, with_notes

@@ -15,9 +15,10 @@ from ...data.artefact_checks import kept_whole
 from ...data.lines import check_columns, check_variety, labelled, read_utf8
 from ...data.padding import multiple_above, padded_columns
 from ...data.reading import texts_of
-from ...data.text_table import counted, labels_in, read_text_table, texts_in
+from ...data.text_table import labels_in, read_text_table, texts_in
 from ...data.words import Words
 from ...errors import BadInput
+from ...names import counted
 from ...progress import Report, each, silent
 from ..applying import outputs_on
 from ..given_answers import INVISIBLE

@@ -17,15 +17,14 @@ from ostinato.metrics import Accuracy
 from ostinato.reservoir import Reservoir
 from ostinato.runs.folder.digest import pieces
 from ostinato.tasks import Adding, Captions, Classify, Lorenz, Pairs, Tagging, Task, Text
+from untrained import untrained_run
 
 SMALL = {"task": "adding", "length": 4, "units": 2, "steps": 1, "batch": 1}
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    where = tmp_path_factory.mktemp("runs") / "adding"
-    ostinato.train(Config(**SMALL), where)
-    return where
+    return untrained_run(Config(**SMALL), tmp_path_factory.mktemp("runs") / "adding").path
 
 
 @pytest.mark.parametrize("given", ["runs/1", 3, None, {}])

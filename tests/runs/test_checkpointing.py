@@ -25,7 +25,8 @@ def config(tmp_path_factory):
     """How often checkpoints are written is left to the run."""
     path = tmp_path_factory.mktemp("text") / "fox.txt"
     path.write_text(TEXT)
-    return Config(file=str(path), units=4, batch=3, length=8, steps=40, validate_every=10)
+    small = {"cell": "simple", "units": 4, "batch": 3, "length": 8}
+    return Config(file=str(path), steps=40, validate_every=10, **small)
 
 
 @pytest.fixture(scope="module")

@@ -364,17 +364,28 @@ class Pretended:
 
 
 MACHINES = [{"CPU": 1.0}, {"CPU": 2.0}, {"CPU": 7.0}, {"CPU": 4.0, "GPU": 1.0}]
+SEARCH = Plan(("adding:length=4", "adding:length=5"), population=3, budget=Budget(rungs=3))
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory):
+    """What a search without a cluster writes."""
+    folder = tmp_path_factory.mktemp("alone")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search, "Problem", Pretended)
+        search._problems.cache_clear()
+        evolve(SEARCH, folder, 30)
+    search._problems.cache_clear()
+    return (folder / FILE).read_bytes()
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=str)
 def test_a_search_is_the_same_however_many_cells_there_is_room_for(
-    connect, tmp_path, monkeypatch, machine
+    searched, connect, tmp_path, monkeypatch, machine
 ):
     monkeypatch.setattr(search, "Problem", Pretended)
-    plan = Plan(("adding:length=4", "adding:length=5"), population=3, budget=Budget(rungs=3))
-    evolve(plan, tmp_path / "alone", 30)
     made = connect(machine, losses=1)
-    evolve(plan, tmp_path / "ray", 11, ray="local")
-    evolve(plan, tmp_path / "ray", 30, resume=True, ray="local")
-    assert (tmp_path / "ray" / FILE).read_bytes() == (tmp_path / "alone" / FILE).read_bytes()
+    evolve(SEARCH, tmp_path / "ray", 11, ray="local")
+    evolve(SEARCH, tmp_path / "ray", 30, resume=True, ray="local")
+    assert (tmp_path / "ray" / FILE).read_bytes() == searched
     assert len(made.needs) >= 30

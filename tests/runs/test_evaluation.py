@@ -15,9 +15,8 @@ from ostinato.runs.analysis.evaluation import (
     evaluate_network,
     measured,
     measured_together,
-    word_fail_rate,
-    words_of,
 )
+from ostinato.runs.analysis.spelling import word_fail_rate, words_of
 from ostinato.tasks import TASKS, MackeyGlass, NTMCopy, Text
 from ostinato.tasks.text.text import streams
 from ostinato.through_time import unroll

@@ -11,6 +11,7 @@ from ostinato.cli.evaluate import numbers_alike, origin_in_words
 from ostinato.errors import BadInput
 from ostinato.runs import Config, Run, backtest_run, examine, forecast_scores, open_run, train
 from ostinato.runs.folder.events import opening
+from untrained import untrained_run
 
 DAYS = np.datetime64("2023-11-16") + np.arange(60)
 T = np.arange(300)
@@ -24,9 +25,9 @@ def run(tmp_path_factory):
     np.save(folder / "waves.npy", WAVES)
     config = Config(
         file=str(folder / "waves.npy"), target="2", horizon=3, season=57, conformal=True,
-        quantiles="0.1,0.5,0.9", split="60/20/20", cell="gru", units=4, batch=4, length=10, steps=4
+        quantiles="0.1,0.5,0.9", split="60/20/20", cell="gru", units=4, batch=4, length=10
     )  # fmt: skip
-    return train(config, folder / "run")
+    return untrained_run(config, folder / "run")
 
 
 def told(*arguments):
@@ -60,9 +61,9 @@ def test_origins_of_dated_series_are_dates(tmp_path):
     )
     config = Config(
         file=str(tmp_path / "shops.csv"), sequence="shop", target="sold", horizon=2, season=7,
-        quantiles="0.1,0.5,0.9", split="60/20/20", cell="gru", units=2, batch=4, length=10, steps=1
+        quantiles="0.1,0.5,0.9", split="60/20/20", cell="gru", units=2, batch=4, length=10
     )  # fmt: skip
-    run = train(config, tmp_path / "run")
+    run = untrained_run(config, tmp_path / "run")
     first = json.loads(told(run.path, "--backtest", 3, "--json"))["backtest"]["origins"][0]
     assert first["series"] == ["north", "south"] and first["first"] == [48, 42]
     assert first["times"] == ["2024-01-03", "2024-01-05"]  # 48 days after the first, and 8 + 42
@@ -119,7 +120,7 @@ def test_evaluate_refuses(run, options, words):
 
 
 def test_a_run_that_forecasts_nothing_has_no_backtest(tmp_path):
-    run = train(Config(task="adding", length=5, units=2, batch=4, steps=1), tmp_path / "run")
+    run = untrained_run(Config(task="adding", length=5, units=2, batch=4), tmp_path / "run")
     for way in (backtest_run, Run.backtest):
         with pytest.raises(BadInput, match="forecasts no series; it was trained on adding"):
             way(run)

@@ -27,6 +27,7 @@ from ostinato.tasks import (
     Video,
 )
 from ostinato.weights import trained
+from untrained import untrained_run
 
 
 def frame():
@@ -87,11 +88,11 @@ def test_the_kept_task_is_the_same(name, tmp_path):
 
 def test_what_settings_can_say_needs_no_data(tmp_path):
     for task in (Adding(length=9), MackeyGlass(length=8, washout=0)):
-        run = train(Config(**SMALL), tmp_path / task.name, task=task)
+        run = untrained_run(Config(**SMALL), tmp_path / task.name, task)
         assert run.manifest["data"] is None and not (run.path / kept_data.NAME).exists()
         built = build_task(open_run(run.path).config)
         assert built.fingerprint() == task.fingerprint() and run.manifest["given"] == []
-    run = train(Config(**SMALL), tmp_path / "seed", task=Adding(length=9, seed=1))
+    run = untrained_run(Config(**SMALL), tmp_path / "seed", Adding(length=9, seed=1))
     assert (run.path / kept_data.NAME).exists() and open_run(run.path).task().seed == 1
 
 

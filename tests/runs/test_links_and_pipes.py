@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 
 import pytest
 
@@ -20,9 +21,14 @@ SMALL = Config(
 )
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    return train(SMALL, tmp_path_factory.mktemp("runs") / "run")
+
+
 @pytest.fixture
-def run(tmp_path):
-    return train(SMALL, tmp_path / "run")
+def run(finished, tmp_path):
+    return open_run(shutil.copytree(finished.path, tmp_path / "run"))
 
 
 def moved_and_linked(folder, elsewhere):
@@ -97,7 +103,7 @@ def test_a_reproduction_does_not_write_through_a_link(tmp_path, name):
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_only_regular_files_are_read(run, tmp_path):
+def test_only_regular_files_are_read(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     for path in (pipe, tmp_path, "/dev/zero"):

@@ -25,6 +25,7 @@ from ostinato.runs.many import is_over
 from ostinato.tasks import Adding, Text
 from ostinato.weights import notes_of
 from ostinato.wiring import Network, OneHot, Readout
+from untrained import untrained_run
 
 SMALL = {"units": 4, "batch": 3, "length": 8, "steps": 6, "checkpoint_every": 2}
 
@@ -187,7 +188,7 @@ def test_a_task_of_ones_own(config, tmp_path):
 
 def test_what_was_really_used_is_recorded_and_kept(config, tmp_path):
     found = config.replace(units=None, budget=800, batch=None, rate=None)
-    run = train(found, tmp_path / "run")
+    run = untrained_run(found, tmp_path / "run")
     used = open_run(run.path).manifest["used"]
     assert used == {
         "batch": 32,

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import stat
 import sys
 from pathlib import Path
@@ -31,8 +32,13 @@ def learner(rate): Path({ran!r}).touch()
 SMALL = {"task": "adding", "length": 5, "units": 3, "batch": 2, "steps": 1}
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    return train(Config(**SMALL, cell="simple"), tmp_path_factory.mktemp("runs") / "run")
+
+
 @pytest.fixture
-def evil(tmp_path, monkeypatch):
+def evil(finished, tmp_path, monkeypatch):
     """A file whose code leaves a trace, and a run of someone else, which names it."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
     monkeypatch.chdir(tmp_path)
@@ -41,7 +47,7 @@ def evil(tmp_path, monkeypatch):
     path = tmp_path / "folder" / "evil.py"
     path.parent.mkdir()
     path.write_text(EVIL.format(ran=str(tmp_path / "ran")))
-    run = train(Config(**SMALL, cell="simple"), path.parent / "run").path
+    run = shutil.copytree(finished.path, path.parent / "run")
     rename(run, "cell", f"{path}:Evil")
     return path
 

@@ -14,6 +14,7 @@ from ..errors import BadInput
 from ..progress import Report, each
 from ..runs import Run, open_run
 from ..runs.analysis import evaluation
+from ..runs.analysis.spelling import spelling, training_words, words_of
 from ..runs.loop.devices import Devices
 from ..runs.loop.processes import all_or_none, facts
 from ..runs.loop.processes import index as process_index
@@ -158,9 +159,7 @@ def evaluate(
             result["dynamic"] = _dynamic(network, task, where, rate, report)
         if trained.vocabulary is not None and count:
             known = _training_words(trained) if words is None else _listed(words)
-            result |= evaluation.spelling(
-                network, trained.vocabulary, known, count, seed, report, texts=many
-            )
+            result |= spelling(network, trained.vocabulary, known, count, seed, report, texts=many)
     if first:
         answer(result, lambda: _show(result), as_json)
 
@@ -243,13 +242,13 @@ def _training_words(run: Run) -> set[str]:
         task = run.task()
     except BadInput as error:
         raise BadInput(f"{error}; give --words FILE or --samples 0") from None
-    return evaluation.training_words(task)
+    return training_words(task)
 
 
 def _listed(words: Path) -> set[str]:
     """The words of a file, one per line."""
     try:
-        known = set(evaluation.words_of(words.read_text(encoding="utf-8")))
+        known = set(words_of(words.read_text(encoding="utf-8")))
     except OSError as error:
         raise BadInput(f"cannot read the word list {words}: {error.strerror}") from None
     except UnicodeDecodeError:

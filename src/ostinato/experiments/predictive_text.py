@@ -4,7 +4,8 @@ from statistics import median
 from typing import Any
 
 from ..report.charts import Chart
-from ..runs.analysis.evaluation import measured, spelling, training_words
+from ..runs.analysis.evaluation import measured
+from ..runs.analysis.spelling import spelling, training_words
 from ..tasks import TextTask
 from .page import curves, learning_curves
 from .recipes import Corpus, Measurements, Recipe, Result, TableRow

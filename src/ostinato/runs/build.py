@@ -65,8 +65,10 @@ def settings_in_words(settings: Any) -> dict[str, Any]:
         if isinstance(value, Mapping):  # the numbers of the sequences of each part
             counts = np.array([len(value.get(part, ())) for part in PARTS])
             value = counts / counts.sum()
-        numbers = [f"{x:.12g}" for x in value] if setting.read is not shares else None
-        values[name] = ",".join(numbers) if numbers else "/".join(f"{100 * x:.12g}" for x in value)
+        if setting.read is shares:
+            values[name] = "/".join(f"{100 * x:.12g}" for x in value)
+        else:
+            values[name] = ",".join(f"{x:.12g}" for x in value)
     return values
 
 
@@ -96,12 +98,12 @@ def build_learner(
     refuse(RUN, config, task)
     exact = config.learner.kind.exact and given is None
     shared = config.training.devices > 1
-    by_symbol = shared and config.training.shard_vocabulary
+    by_symbol, backend = shared and config.training.shard_vocabulary, config.training.backend
     objective = Objective(
         task.loss,
         "bfloat16" if config.training.precision == "bfloat16" else None,
         config.training.memory,
-        "scan" if by_symbol else _backend(config),
+        "scan" if by_symbol else None if backend == "auto" else backend,
         # The training loop detects a NaN; a learner with exact products would mistake it for a step
         # that is too long.
         on_failure="scan" if exact else "nan",
@@ -138,10 +140,6 @@ def build_learner(
     return Hybrid(first, learner, config.first_steps, config.turns)
 
 
-def _backend(config: Config) -> str | None:
-    return None if config.training.backend == "auto" else config.training.backend
-
-
 def steps_of(config: Config, task: Task) -> int:
     """The steps of a run: as configured, or fewer if the learner needs only so many epochs."""
     steps, asked, wanted = config.training.steps, config.epochs, config.learner.kind.epochs
@@ -173,24 +171,20 @@ def check_counts(config: Config, task: Task) -> None:
 
 @contextlib.contextmanager
 def precision(config: Config) -> Iterator[None]:
-    """A context in which a run's numbers have the precision that it needs."""
+    """A context in which a run's numbers have the precision that it needs.
+
+    Some devices round the operands of float32 products by default. A learner that needs exact ones
+    does without: conjugate gradient breaks down with rounded products, and so do the networks it
+    finds, whose states can be very sensitive to their past.
+    """
     name = config.learner.kind.precision or config.training.precision
     double = name == "float64"
     before = DTYPE.set(np.float64 if double else np.float32)
     try:
         with (
             jax.enable_x64(double or jax.config.read("jax_enable_x64")),
-            jax.default_matmul_precision(matmul_precision(config)),
+            jax.default_matmul_precision("highest" if config.learner.kind.exact else None),
         ):
             yield
     finally:
         DTYPE.reset(before)
-
-
-def matmul_precision(config: Config) -> str | None:
-    """The precision of float32 products: `"highest"` for learners that need exact ones.
-
-    Some devices round the operands by default. Conjugate gradient breaks down with rounded
-    products, and so do the networks it finds, whose states can be very sensitive to their past.
-    """
-    return "highest" if config.learner.kind.exact else None

@@ -40,7 +40,6 @@ from .network.budget import network_shapes, parameter_count, units_of
 from .work import Part, parts_of
 
 USUAL = (1, 2, 4, 8, 16, 64)
-OF_BFLOAT16 = ("bfloat16", "float16")
 
 
 class Machine(NamedTuple):
@@ -101,19 +100,16 @@ class Machine(NamedTuple):
     def seconds(self, part: Part) -> dict[str, float]:
         """Of a part of a program, by what takes them."""
         if part.exchanges is not None:
-            times = [
-                product.operations
-                / self._rate(product.kind, self.program, self.program_bfloat16, self.program_exact)
-                for product in part.products
-            ]
+            rates, full = (self.program, self.program_bfloat16, self.program_exact), 0.0
             waits = part.exchanges * self.exchange + part.read / self.reading
         else:
-            times = [
-                max(product.operations, math.sqrt(product.operations * self.full))
-                / self._rate(product.kind, self.flops, self.bfloat16, self.exact)
-                for product in part.products
-            ]
-            waits = (len(times) + part.sums) * self.launch + part.loop * self.tick
+            rates, full = (self.flops, self.bfloat16, self.exact), self.full
+            waits = (len(part.products) + part.sums) * self.launch + part.loop * self.tick
+        times = [
+            max(product.operations, math.sqrt(product.operations * full))
+            / _rate(product.kind, *rates)
+            for product in part.products
+        ]
         each = {
             "products": sum(times),
             "steps of time": waits,
@@ -121,11 +117,6 @@ class Machine(NamedTuple):
         }
         every = {name: part.times * seconds for name, seconds in each.items()}
         return every | {"host": part.looks * self.look}
-
-    def _rate(self, kind: str, base: float, half: float, exact: float) -> float:
-        if kind == "float32":
-            return base
-        return base * (half if kind in OF_BFLOAT16 else exact if kind == "exact" else exact / 2)
 
     def reduction(self, numbers: int, devices: int) -> float:
         """Seconds in which so many numbers are added up over devices."""
@@ -135,6 +126,12 @@ class Machine(NamedTuple):
         moved = 2 * (devices - 1) / devices * self.width * numbers
         wait = self.wait * math.log2(devices)
         return wait + self.start + 2 * (devices - 1) * self.delay + moved / link
+
+
+def _rate(kind: str, base: float, bfloat16: float, exact: float) -> float:
+    """Operations per second in products of a kind; see `Product.kind`."""
+    shares = {"float32": 1, "bfloat16": bfloat16, "float16": bfloat16, "exact": exact}
+    return base * shares.get(kind, exact / 2)  # of float64
 
 
 MACHINES = {

@@ -111,8 +111,7 @@ class Run(RunFolder):
         Returns:
             One for each; of a run that answers at each step, a list of them for each sequence.
         """
-        self._check("classify")
-        answers = _noted(self.apply(_in_memory("texts", given)))
+        answers = self._answered("classify", given, "texts")
         return [_each_step(answer, _classified) for answer in answers]
 
     def predict(self, sequences: Any) -> list[np.ndarray]:
@@ -121,8 +120,7 @@ class Run(RunFolder):
         Args:
             sequences: in one of the forms that `tasks.Arrays` takes, or a `Path`.
         """
-        self._check("predict")
-        answers = _noted(self.apply(_in_memory("sequences", sequences)))
+        answers = self._answered("predict", sequences, "sequences")
         return [np.array(_each_step(answer, lambda one: one["values"])) for answer in answers]
 
     def translate(self, lines: Words | Path, **options: Any) -> list[str]:
@@ -132,8 +130,7 @@ class Run(RunFolder):
             lines: a list of texts, or a `Path`.
             options: `beam`, `penalty`, `temperature` and `seed`.
         """
-        self._check("translate")
-        answers = _noted(self.apply(_in_memory("lines", lines), **options))
+        answers = self._answered("translate", lines, "lines", **options)
         return [answer["text"] for answer in answers]
 
     @overload
@@ -146,9 +143,8 @@ class Run(RunFolder):
         Args:
             tokens: the words of a sentence; a list of such sentences; or a `Path`.
         """
-        self._check("tag")
         alone = isinstance(tokens, list | tuple) and all(isinstance(x, str) for x in tokens)
-        answers = _noted(self.apply(_in_memory("tokens", [tokens] if alone else tokens)))
+        answers = self._answered("tag", [tokens] if alone else tokens, "tokens")
         tagged = [[*zip(x["words"], x["tags"], strict=True)] for x in answers]
         return tagged[0] if alone else tagged
 
@@ -159,8 +155,7 @@ class Run(RunFolder):
             pictures: an array, or the path of an .npy or .npz file.
             options: `beam`, `penalty`, `temperature` and `seed`.
         """
-        self._check("caption")
-        return [answer["text"] for answer in _noted(self.apply(pictures, **options))]
+        return [answer["text"] for answer in self._answered("caption", pictures, **options)]
 
     def render(self, samples: Any) -> np.ndarray:
         """A sound through the effect, `(T, channels)`.
@@ -169,8 +164,7 @@ class Run(RunFolder):
             samples: `(T,)` or `(T, channels)`, from -1 to 1, at the run's rate; or the `Path` of a
                 WAV file.
         """
-        self._check("render")
-        (answer,) = _noted(self.apply(samples, save=True))
+        (answer,) = self._answered("render", samples, save=True)
         return answer["samples"]
 
     def sample(self, prompt: str = "", length: int = 1000, **options: Any) -> str:
@@ -238,6 +232,26 @@ class Run(RunFolder):
 
         return backtest_run(self, origins, yardsticks)
 
+    def _answered(
+        self, verb: str, given: Any, name: str | None = None, /, **options: Any
+    ) -> list[dict[str, Any]]:
+        """What `apply` answers; what was done to the input is a warning.
+
+        Args:
+            verb: of the tasks that this fits.
+            given: what to read.
+            name: what it is called, if it is in memory or a `Path`: then a text alone, which could
+                be either, is refused.
+            options: those of `apply`.
+        """
+        self._check(verb)
+        if name is not None and (given is None or isinstance(given, str | bytes)):
+            raise BadInput(f"{name} must be a list, or the Path of a file; got {shown(given)}")
+        answers = self.apply(given, **options)
+        for note in itertools.chain.from_iterable(answer.get("notes", ()) for answer in answers):
+            warnings.warn(note, UserWarning, stacklevel=3)
+        return answers
+
     def _check(self, verb: str) -> None:
         """Refuse a method that does not fit the task."""
         task = self.config.task
@@ -253,20 +267,6 @@ def open_run(path: str | Path) -> Run:
 def _check_given(given: Any) -> None:
     if given is None or (isinstance(given, str | Path) and str(given) == "-"):
         raise BadInput("give a path, or what the task reads; standard input is not read")
-
-
-def _in_memory(name: str, given: Any) -> Any:
-    """What is given in memory or as a `Path`; a text alone could be either, so it is refused."""
-    if given is None or isinstance(given, str | bytes):
-        raise BadInput(f"{name} must be a list, or the Path of a file; got {shown(given)}")
-    return given
-
-
-def _noted(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The answers; what was done to the input is a warning, because their values do not say it."""
-    for note in itertools.chain.from_iterable(answer.get("notes", ()) for answer in answers):
-        warnings.warn(note, UserWarning, stacklevel=3)
-    return answers
 
 
 def _each_step(answer: dict[str, Any], read: Any) -> Any:

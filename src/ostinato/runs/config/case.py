@@ -7,9 +7,10 @@ import jax
 
 from ...cells import CELLS
 from ...settings import settings_of
-from ..network.parts import readout_kind
+from ..network.parts import model_of, readout_kind
 from ..network.vocabulary import even, uneven
 from .members import REGISTRIES
+from .sections import changed
 
 
 class Case:
@@ -59,18 +60,24 @@ class Case:
 
     @property
     def model(self) -> str:
-        return "network" if self.task.model is None else self.task.model["kind"]
+        """The kind of model that the task needs."""
+        return model_of(self.task)["kind"]
 
     @property
     def embedding(self) -> int:
         """The size of learned input vectors; 0 for one-hot."""
         given = self.network.embedding
-        return (self.task.model or {}).get("embedding", 0) if given is None else given
+        return model_of(self.task).get("embedding", 0) if given is None else given
 
     @property
     def reads_words(self) -> bool:
         """Whether words are parts of the vectors that the task gives."""
-        return bool((self.task.model or {}).get("words"))
+        return bool(model_of(self.task).get("words"))
+
+    @property
+    def tied(self) -> bool:
+        """Whether the readout is the embedding of the decoder."""
+        return bool(model_of(self.task).get("tied"))
 
     @property
     def own_readout(self) -> bool:
@@ -90,12 +97,7 @@ class Case:
         names, settings = self.task.drawn_settings, self.config.task.settings
         if not names or settings.file is None:
             return None
-        usual = settings_of(type(settings))
-        return next((x for x in names if vars(settings)[x] != usual[x].default), None)
-
-    def initialises(self, name: str) -> Any:
-        """The initialiser of the cell's own settings, if it is given."""
-        return self.cell.setting(name)
+        return next((name for name in names if name in changed(settings)), None)
 
     def lacks(self, name: str) -> bool:
         """Whether the cell has no such setting."""

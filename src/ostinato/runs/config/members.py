@@ -52,7 +52,12 @@ BASES = Members(
     "ostinato", {"task": "tasks:Task", "cell": "cells:Cell", "learner": "learning:Learner"}
 )
 LIBRARIES = ("ostinato", "optax")  # what a folder may always name
-HOW = {"task": "seed=seed", "cell": "inputs, units, key=key", "learner": "objective"}
+# What a constructor is given besides its settings: in order, and by name.
+GIVEN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "task": ((), ("seed",)),
+    "cell": (("inputs", "units"), ("key",)),
+    "learner": (("objective",), ()),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -354,11 +359,11 @@ def _check_call(role: str, name: str, kind: Any, known: dict) -> None:
     base: Any = BASES[role]
     if role != "cell" and kind.from_settings.__func__ is not base.from_settings.__func__:
         return  # it defines how it is constructed
-    positional = {"task": 0, "cell": 2, "learner": 1}[role]
-    named = {"task": ["seed"], "cell": ["key"], "learner": []}[role]
+    positional, named = GIVEN[role]
     given = dict.fromkeys([*named, *known])
     try:
-        inspect.signature(kind.__init__).bind(None, *[None] * positional, **given)
+        inspect.signature(kind.__init__).bind(None, *positional, **given)
     except TypeError as error:
-        how = ", ".join([HOW[role], *(f"{setting}=…" for setting in known)])
+        settings = [f"{name}={name}" for name in named] + [f"{name}=…" for name in known]
+        how = ", ".join([*positional, *settings])
         raise BadInput(f"{name} must be constructed as {kind.__name__}({how}): {error}") from None

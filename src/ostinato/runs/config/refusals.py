@@ -16,10 +16,9 @@ from typing import Any
 
 from ...errors import BadInput
 from ...learning.gradients import gradient_named
-from ...settings import settings_of
 from ..network.vocabulary import vocabularies
 from .case import Case, takes_turns
-from .sections import NetworkSettings, memory_size
+from .sections import changed, memory_size
 
 Table = dict[str, Callable[[Case], Any]]
 OF_HEADS = (  # settings of a neural Turing machine
@@ -52,8 +51,7 @@ def _each(names: Sequence[str], words: str, holds: Callable[[Case], Any]) -> Tab
 
 def _without_memory(name: str, x: Case) -> bool:
     """Whether a setting of the heads is given to a network without a memory."""
-    usual = settings_of(NetworkSettings)[name].default
-    return x.network.turing is None and vars(x.network)[name] != usual
+    return x.network.turing is None and name in changed(x.network)
 
 
 MEMBERS: Table = {
@@ -88,7 +86,7 @@ SETTINGS: Table = {
         x.network.turing and 2 * x.network.head_shift >= memory_size(x.network.turing)[0]
     ),
     "give either steps or epochs, not both": lambda x: (
-        x.training.epochs and x.training.steps != type(x.training).steps
+        x.training.epochs and "steps" in changed(x.training)
     ),
     "epochs cannot be combined with curriculum, which changes their length": lambda x: (
         x.training.epochs and x.training.curriculum
@@ -256,7 +254,7 @@ NETWORK: Table = {
         and (x.network.layers > 1 or x.network.readout not in (None, "own"))
     ),
     "give either recurrent or incoming, not both": lambda x: (
-        x.network.incoming and x.initialises("recurrent")
+        x.network.incoming and x.cell.setting("recurrent")
     ),
     **_each(
         ("incoming", "spectral_radius", "input_scale", "output_scale"),
@@ -264,10 +262,10 @@ NETWORK: Table = {
         lambda x: x.network.uniform is not None,
     ),
     "uniform says how all weights start; leave out input and recurrent": lambda x: (
-        x.network.uniform is not None and (x.initialises("input") or x.initialises("recurrent"))
+        x.network.uniform is not None and (x.cell.setting("input") or x.cell.setting("recurrent"))
     ),
     "give either input or input_scale, not both": lambda x: (
-        x.scales_input and x.initialises("input")
+        x.scales_input and x.cell.setting("input")
     ),
     "incoming and spectral_radius need a recurrent matrix; {x.cell.name} has none": lambda x: (
         x.scales_recurrent and not x.cell.kind.has_recurrent_matrix
@@ -279,7 +277,5 @@ NETWORK: Table = {
     "feedback needs a readout; the output of {x.cell.name} is the answer": lambda x: (
         x.network.feedback and x.own_readout
     ),
-    "tied needs an embedding; give --embedding a size": lambda x: (
-        (x.task.model or {}).get("tied") and not x.embedding
-    ),
+    "tied needs an embedding; give --embedding a size": lambda x: x.tied and not x.embedding,
 }

@@ -221,6 +221,17 @@ def settings_by_section(chosen: dict[str, tuple[str, Any]]) -> dict[str, type]:
     return {**{section: kind.Settings for section, (_, kind) in chosen.items()}, **SHARED}
 
 
+def changed(settings: Any) -> list[str]:
+    """The names of the settings that differ from their defaults.
+
+    Example:
+        >>> changed(NetworkSettings(units=8, layers=1, skip=True))
+        ['units', 'skip']
+    """
+    known = settings_of(type(settings))
+    return [name for name, one in known.items() if getattr(settings, name) != one.default]
+
+
 def all_settings(role: str) -> dict[str, list[str]]:
     """The settings of all tasks, cells or learners, and which members have each."""
     having: dict[str, list[str]] = {}

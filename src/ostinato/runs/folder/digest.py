@@ -52,7 +52,6 @@ NOW = ("seconds", "took", "symbols", "loss", "norm", "rate")
 STRETCHES, STRETCH, EDGE = 512, 1 << 11, 1 << 16  # of a sample: how many, and how many bytes
 # The numbers whose smallest and largest values are kept: those that charts show.
 TELLING = [place for place, name in enumerate(NUMBERS) if name not in ("seconds", "symbols")]
-UNKNOWN = float("nan")
 
 
 class Piece(NamedTuple):
@@ -262,7 +261,8 @@ class Digest(Fold):
 
     def _valid(self, event: Valid) -> None:
         value = event["value"]
-        self.valid.add(np.array([float(event["step"])]), np.array([[_float(value)]]))
+        number = MISSING if value is None else value
+        self.valid.add(np.array([float(event["step"])]), np.array([[number]], float))
         self.gradients.note(event["step"], value)
         self._compare(event["step"], value)
         if event.get("preview"):
@@ -295,11 +295,10 @@ class Digest(Fold):
         digest = cls(path)
         with digest.log.open() as file:
             size = os.fstat(file.fileno()).st_size
-            ends = [(0, EDGE), (max(EDGE, size - EDGE), EDGE)]
             step = max(1, (size - 2 * EDGE) // STRETCHES)
             between = [(place, STRETCH) for place in range(EDGE, size - EDGE, step)]
             kept = []
-            for place, length in [ends[0], *between, ends[1]]:
+            for place, length in [(0, EDGE), *between, (max(EDGE, size - EDGE), EDGE)]:
                 file.seek(place)
                 data = file.read(length)
                 first = data.find(b"\n") + 1 if place else 0
@@ -356,7 +355,3 @@ class Counted:
     def forget_after(self, step: int) -> None:
         """Drop the validations after a step; what was spent after it is counted anew later."""
         self.at = [one for one in self.at if one[0] <= step]
-
-
-def _float(value: float | None) -> float:
-    return UNKNOWN if value is None else float(value)

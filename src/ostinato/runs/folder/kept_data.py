@@ -105,7 +105,7 @@ class _Packing:
             return value
         if isinstance(value, np.generic):
             return self.packed(value.item())
-        if type(value).__name__ in CLASSES and type(value) is CLASSES[type(value).__name__]:
+        if type(value) in CLASSES.values():
             return {type(value).__name__: self.packed(vars(value))}
         if isinstance(value, Mapping):
             return {"dict": [[self.packed(x) for x in pair] for pair in value.items()]}

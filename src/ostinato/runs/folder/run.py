@@ -185,11 +185,8 @@ class RunFolder:
     def check(self, task: Task, network: Model, used: dict, learner: Learner) -> None:
         """Refuse to continue with another task, network or learner, or with other values."""
         self._check_task(task)
-        self._check_network(network)
-        if differs := difference(self.manifest["learner"], described_learner(learner)):
-            raise BadInput(
-                f"{self.path} was started with another learner: {differs}{self._given('learner')}"
-            )
+        self._check_same("network", "made with", described(network))
+        self._check_same("learner", "started with", described_learner(learner))
         for name, value in used.items():
             recorded = self.manifest["used"].get(name, value)
             if recorded != value:
@@ -207,22 +204,19 @@ class RunFolder:
                 )
 
     def _check_task(self, task: Task) -> None:
-        recorded, now = self.manifest["task"], described_task(task)
-        if differs := difference({**recorded, "data": now["data"]}, now):
-            raise BadInput(
-                f"{self.path} was trained on another task: {differs}{self._given('task')}"
-            )
-        if recorded.get("data") != now["data"]:
+        now = described_task(task)
+        data = now.pop("data")
+        self._check_same("task", "trained on", now)
+        if self.manifest["task"].get("data") != data:
             raise BadInput(
                 f"{task.source} not, or no longer, what {self.path} was trained on"
                 f"{self._given('task')}"
             )
 
-    def _check_network(self, network: Model) -> None:
-        if differs := difference(self.manifest["network"], described(network)):
-            raise BadInput(
-                f"{self.path} was made with another network: {differs}{self._given('network')}"
-            )
+    def _check_same(self, what: str, was: str, now: Any) -> None:
+        """Refuse a task, network or learner that is described otherwise than that of the run."""
+        if differs := difference(self.manifest[what], now):
+            raise BadInput(f"{self.path} was {was} another {what}: {differs}{self._given(what)}")
 
     def _given(self, what: str) -> str:
         """Advice if the run was given its own task, network or learner from Python."""
@@ -252,14 +246,14 @@ class RunFolder:
         if not steps:
             raise BadInput(f"{self.path} has no checkpoint yet; continue with --resume")
         if which not in ("best", "last") and (type(which) is not int or which not in steps):
-            there = ", ".join(map(str, steps))
+            existing = ", ".join(map(str, steps))
             raise BadInput(
                 f"{self.path} has no checkpoint {which!r:.40}; there are 'best', 'last' and the "
-                f"steps {there}"
+                f"steps {existing}"
             )
         if like is None:
             like = network_shapes(self.config, self.sizes, self.units)
-        self._check_network(like)
+        self._check_same("network", "made with", described(like))
         if isinstance(which, int):
             try:
                 return Saved(which, self.checkpoints.read(which, like, "network"))
@@ -366,3 +360,10 @@ def is_run(path: Path) -> bool:
 def checked_run(run: RunFolder) -> RunFolder:
     """The run that a function of the library is given; raises for a path, or anything else."""
     return checked_kind("run", run, RunFolder, "a run, as open_run or train returns it")
+
+
+def check_own(task: Task | None, network: Model | None) -> None:
+    """Refuse a given task or network that is of another class."""
+    for name, own, kind in (("task", task, Task), ("network", network, Model)):
+        if own is not None:
+            checked_kind(name, own, kind, f"a {kind.__name__}")

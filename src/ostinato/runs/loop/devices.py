@@ -31,8 +31,13 @@ from ...wiring import outputs_of
 from ..config import Config
 from ..network.vocabulary import symbol_axis, vocabularies
 
-ALL, ROWS = PartitionSpec(), PartitionSpec(AXIS)
-OUTPUTS = PartitionSpec(None, AXIS)
+
+def along(axis: int) -> PartitionSpec:
+    """How an array is split whose axis of this number is divided among devices."""
+    return PartitionSpec(*(None,) * axis, AXIS)
+
+
+ALL, ROWS, OUTPUTS = PartitionSpec(), along(0), along(1)
 
 
 class Devices:
@@ -103,12 +108,10 @@ class Devices:
         def call(*arguments: Any) -> Any:
             with self.sharing():
                 arrays, learner_state, state, report = step(*arguments)
-            rows, whole = (NamedSharding(self.mesh, how) for how in (ROWS, ALL))
-            arrays, learner_state = (
-                jax.tree.map(lambda x: _held(x, self._placing(x)), tree)
-                for tree in (arrays, learner_state)
+            arrays, learner_state = jax.tree.map(
+                lambda x: self._held(x, self._placing(x)), (arrays, learner_state)
             )
-            return arrays, learner_state, _held(state, rows), _held(report, whole)
+            return arrays, learner_state, self._held(state, ROWS), self._held(report, ALL)
 
         return call
 
@@ -116,11 +119,14 @@ class Devices:
         """A context in which arrays may be said to be split by symbols."""
         return jax.sharding.use_abstract_mesh(self.mesh.abstract_mesh)
 
-    def _placing(self, x: Any) -> NamedSharding:
+    def _placing(self, x: Any) -> PartitionSpec:
         """How an array of a network or a learner is placed: whole, or some symbols on each."""
         axis = symbol_axis(x.shape, self.vocabularies) if eqx.is_inexact_array(x) else None
-        how = ALL if axis is None else PartitionSpec(*(None,) * axis, AXIS)
-        return NamedSharding(self.mesh, how)
+        return ALL if axis is None else along(axis)
+
+    def _held(self, tree: Any, how: PartitionSpec) -> Any:
+        """Arrays that the compiler divides in this way."""
+        return jax.lax.with_sharding_constraint(tree, NamedSharding(self.mesh, how))
 
     def own_noise(self, key: jax.Array) -> jax.Array:
         """The key of the noise of a step for the sequences of this device, within `split`."""
@@ -143,7 +149,7 @@ class Devices:
 
         Of several processes, each is given its `own` sequences, and the batch is all of them.
         """
-        if self.count == 1:  # which moves arrays in less time than `jax.device_put`
+        if self.alone:  # which moves arrays in less time than `jax.device_put`
             return batch
         if self.mesh.is_multi_process:
             put = jax.make_array_from_process_local_data
@@ -154,7 +160,7 @@ class Devices:
 
     def place_number(self, number: int) -> Any:
         """The number of a step, for every device."""
-        return np.int32(number) if self.count == 1 else self._put(np.int32(number), ALL)
+        return np.int32(number) if self.alone else self._put(np.int32(number), ALL)
 
     @cached_property
     def _sharded(self) -> list[NamedSharding]:
@@ -163,18 +169,15 @@ class Devices:
 
     def place_state(self, state: Any) -> Any:
         """The states of all sequences, each on its device."""
-        return state if self.alone else jax.tree.map(lambda x: self._rows(x, 0), state)
+        return state if self.alone else jax.tree.map(lambda x: self._put(x, ROWS), state)
 
     def place_all(self, tree: Any) -> Any:
         """Arrays of which every device has a copy, or of a vocabulary its symbols."""
         if self.alone:
             return tree
         return jax.tree.map(
-            lambda x: self._put(x, self._placing(x).spec) if eqx.is_array(x) else x, tree
+            lambda x: self._put(x, self._placing(x)) if eqx.is_array(x) else x, tree
         )
-
-    def _rows(self, x: Any, axis: int) -> jax.Array:
-        return self._put(x, PartitionSpec(*(None,) * axis, AXIS))
 
     def _put(self, x: Any, how: PartitionSpec) -> jax.Array:
         """An array on the devices, of which a process has only those of its own."""
@@ -268,8 +271,7 @@ class Devices:
         """The outputs of all sequences, split by symbols."""
         outputs, final = outputs_of(network, batch, state, backend="scan")
         if outputs.shape[-1] in self.vocabularies:
-            by_symbol = PartitionSpec(*(None,) * (outputs.ndim - 1), AXIS)
-            outputs = _held(outputs, NamedSharding(self.mesh, by_symbol))
+            outputs = self._held(outputs, along(outputs.ndim - 1))
         return outputs, final
 
     @cached_property
@@ -285,7 +287,7 @@ class Devices:
                 return jax.tree.map(lambda x: x.sum(0), parts)
 
             if self.vocabularies:
-                return _held(every(outputs, batch), NamedSharding(self.mesh, ALL))
+                return self._held(every(outputs, batch), ALL)
             if batch.sequences % self.count:
                 return self.split(every, lambda *_: ALL, ALL)(outputs, batch)
             return self.split(own, lambda *_: (OUTPUTS, rows_of(batch)), ALL)(outputs, batch)
@@ -300,7 +302,6 @@ def devices_once(count: int, vocabularies: tuple[int, ...]) -> Devices:
 
 
 ONE = devices_once(1, ())
-_held = jax.lax.with_sharding_constraint
 
 
 def _host() -> jax.Device:
@@ -313,4 +314,4 @@ def _host() -> jax.Device:
 
 def rows_of(batch: Batch) -> Batch:
     """How the arrays of a batch are split by sequences."""
-    return batch.over_sequences(lambda x, axis: PartitionSpec(*(None,) * axis, AXIS))
+    return batch.over_sequences(lambda _, axis: along(axis))

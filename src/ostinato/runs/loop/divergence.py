@@ -77,58 +77,34 @@ class Watch:
             self.reference_loss, 1e-3
         ):
             self.reference_loss = max(self.reference_loss, self.silent())
-        try:
-            check_losses(first, reports, self.norms, self.names, self.reference_loss, self.advice)
-        except Diverged as diverged:
+        norms = list(self.norms)
+        for step, report in enumerate(reports, first):
+            loss, norm = float(report["loss"]), float(report["norm"])
+            norms.append(norm)
+            what = self._what_is_wrong(loss, norm)
+            if what is None:
+                continue
+            before = ", ".join(f"{norm:.3g}" for norm in norms[-8:])
+            diverged = Diverged(
+                f"{what} at step {step}. Gradient norms before it: {before}. "
+                f"{_largest(report['norms'], self.names)} "
+                f"Try {self.advice(float(report['rate']))}.",
+                step,
+            )
             numbers = {name: [finite_or_none(r[name]) for r in reports] for name in DIVERGED}
             diverged.event = cast(
                 Divergence, {"kind": "diverged", "step": first, "words": "", **numbers}
             )
-            raise
+            raise diverged
 
-
-def check_losses(
-    first: int,
-    reports: Sequence[dict],
-    history: Sequence[float],
-    names: Sequence[str],
-    reference_loss: float,
-    advice: Callable[[float], str],
-) -> None:
-    """Raise `Diverged` at the first report with a non-finite or exploded loss or gradient.
-
-    Args:
-        first: the step of the first report.
-        reports: the reports of consecutive steps, with `loss`, `norm`, `norms` and `rate`.
-        history: gradient norms of earlier steps.
-        names: names of the parameters, in the order of `norms`.
-        reference_loss: a loss to compare with, from the first step.
-        advice: the learner's advice, a function of the learning rate.
-    """
-    norms = list(history)
-    for step, report in enumerate(reports, first):
-        loss, norm = float(report["loss"]), float(report["norm"])
-        norms.append(norm)
-        exploded = loss > EXPLODED * max(reference_loss, 1e-3)
-        if np.isfinite(loss) and np.isfinite(norm) and not exploded:
-            continue
-        what = (
-            f"the loss rose to {loss:.3g}, {loss / reference_loss:.0f} times what it was at the "
-            "start"
-            if exploded and np.isfinite(loss)
-            else f"the loss became {loss:.3g}"
-            if not np.isfinite(loss)
-            else f"the gradient became {norm:.3g}"
-        )
-        raise Diverged(
-            f"{what} at step {step}. Gradient norms before it: {_listed(norms[-8:])}. "
-            f"{_largest(report['norms'], names)} Try {advice(float(report['rate']))}.",
-            step,
-        )
-
-
-def _listed(norms: Sequence[float]) -> str:
-    return ", ".join(f"{norm:.3g}" for norm in norms)
+    def _what_is_wrong(self, loss: float, norm: float) -> str | None:
+        """What is wrong with the loss and the gradient norm of a step, in words."""
+        if not np.isfinite(loss):
+            return f"the loss became {loss:.3g}"
+        if loss > EXPLODED * max(self.reference_loss, 1e-3):
+            times = loss / self.reference_loss
+            return f"the loss rose to {loss:.3g}, {times:.0f} times what it was at the start"
+        return None if np.isfinite(norm) else f"the gradient became {norm:.3g}"
 
 
 def _largest(norms_of_parts: Any, names: Sequence[str]) -> str:

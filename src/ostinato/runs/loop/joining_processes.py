@@ -129,7 +129,7 @@ def check_launcher(environment: Mapping[str, str], given: bool = False) -> None:
         if name in environment:
             _check_place(name, environment[name])
     port = environment.get("JAX_COORDINATOR_PORT")
-    if port and not _is_port(port):
+    if port and not is_port(port):
         raise BadInput(f"JAX_COORDINATOR_PORT must be a number from 1 to 65535, got {shown(port)}")
     if not given:
         _check_launched(environment)
@@ -176,7 +176,7 @@ def _check_set(
 def _check_place(name: str, place: Any) -> None:
     host, _, port = str(place).rpartition(":")
     named = host and not any(c.isspace() or not c.isprintable() or c in "/@," for c in host)
-    if not named or not _is_port(port) or (":" in host and host[0] + host[-1] != "[]"):
+    if not named or not is_port(port) or (":" in host and host[0] + host[-1] != "[]"):
         raise BadInput(f"{name} must be HOST:PORT, such as 10.0.0.1:1234; got {shown(place)}")
 
 
@@ -193,7 +193,8 @@ def _check_free(place: str) -> None:
         ) from None
 
 
-def _is_port(words: str) -> bool:
+def is_port(words: str) -> bool:
+    """Whether a text is the number of a port, and not 0."""
     return _is_number(words) and 0 < int(words) < 2**16
 
 

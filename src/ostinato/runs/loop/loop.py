@@ -76,14 +76,13 @@ class Training:
             self._without_kernels()
 
     def train(self) -> Run:
-        try:
-            with processes.lost_processes():
-                return self._run_from_checkpoint()
-        except Unsound as unsound:
-            words = f"{unsound}: {self.keeper.kept()}"
-            warnings.warn(words, RuntimeWarning, stacklevel=3)
-        self._without_kernels()
         with processes.lost_processes():
+            try:
+                return self._run_from_checkpoint()
+            except Unsound as unsound:
+                words = f"{unsound}: {self.keeper.kept()}"
+                warnings.warn(words, RuntimeWarning, stacklevel=3)
+            self._without_kernels()
             return self._run_from_checkpoint()
 
     def _without_kernels(self) -> None:

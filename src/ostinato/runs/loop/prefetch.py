@@ -4,6 +4,7 @@ import contextvars
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Generic, TypeVar
 
 import jax
@@ -13,8 +14,8 @@ SHARE = 0.1  # of the time of a step, from which a thread is worth it
 TRIAL = 8  # calls that are measured
 
 
-def in_background(pool: ThreadPoolExecutor, call: Callable[[], Made]) -> "Future[Made]":
-    """Call a function in a thread with the precision of this one, which threads do not inherit."""
+def for_thread(call: Callable[[], Made]) -> Callable[[], Made]:
+    """The function for another thread: with the precision of this one, which none inherits."""
     wide = jax.config.read("jax_enable_x64")
     products = jax.default_matmul_precision.value
     variables = contextvars.copy_context()
@@ -23,13 +24,13 @@ def in_background(pool: ThreadPoolExecutor, call: Callable[[], Made]) -> "Future
         with jax.enable_x64(wide), jax.default_matmul_precision(products):
             return variables.run(call)
 
-    return pool.submit(work)
+    return work
 
 
 def beside(name: str, call: Callable[[], Made]) -> "Future[Made]":
     """What a function returns, from a thread of its own, which has a name."""
     pool = ThreadPoolExecutor(1, thread_name_prefix=name)
-    future = in_background(pool, call)
+    future = pool.submit(for_thread(call))
     pool.shutdown(wait=False)
     return future
 
@@ -59,7 +60,7 @@ class Prefetch(Generic[Made]):
         else:
             made = self._measured(step)
         if self.pool is not None:
-            self.ahead = step + 1, in_background(self.pool, lambda: self.make(step + 1))
+            self.ahead = step + 1, self.pool.submit(for_thread(partial(self.make, step + 1)))
         return made
 
     def _measured(self, step: int) -> Made:

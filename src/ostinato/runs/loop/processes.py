@@ -172,9 +172,10 @@ def on_all_devices(config: Config) -> Config:
 def shared_devices(count: int) -> Devices:
     """So many devices, or those of all processes if there are several."""
     check_count("--devices", count, 1)
-    if not _joined() and count > (there := jax.device_count()):
-        raise BadInput(f"there are {there} devices here, got --devices {count}")
-    return devices_once(jax.device_count() if _joined() else count, ())
+    present = jax.device_count()
+    if not _joined() and count > present:
+        raise BadInput(f"there are {present} devices here, got --devices {count}")
+    return devices_once(present if _joined() else count, ())
 
 
 def facts(settings: Any, task: Task, network: Model, *, trained: bool = False) -> dict[str, str]:

@@ -6,7 +6,6 @@ from typing import Any
 
 import optax
 
-from ...cells import Model
 from ...errors import BadInput
 from ...files import checked_path, locked, unlinked
 from ...settings import checked_kind, shown
@@ -26,7 +25,7 @@ from ..config import Config
 from ..fit import check_fits
 from ..folder.checkpoints import Checkpoint, Progress
 from ..folder.provenance import values_used
-from ..folder.run import check_free, is_run
+from ..folder.run import check_free, check_own, is_run
 from ..network.budget import units_of
 from ..network.parts import Sizes
 from . import processes
@@ -77,9 +76,7 @@ def train(
         5
     """
     checked_kind("config", config, Config, "a Config")
-    for name, own, kind in (("task", task, Task), ("network", network, Model)):
-        if own is not None:
-            checked_kind(name, own, kind, f"a {kind.__name__}")
+    check_own(task, network)
     if listener is not None and not callable(listener):
         raise BadInput(f"listener must be a function of an event; got {shown(listener)}")
     path = checked_path("folder", folder)

@@ -7,6 +7,7 @@ Alone            how the training loop takes steps, whichever of the two it has
 
 import threading
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import equinox as eqx
@@ -120,13 +121,31 @@ def compiled_step(network: Model, learner: Learner, seed: int, devices: Devices 
     _, static = eqx.partition(network, eqx.is_array)
     noise = noise_key(seed)
 
-    def advance(arrays: Any, learner_state: Any, state: Any, sequences: Batch, step: Any) -> Any:
-        key = jax.random.fold_in(noise, step)
-        network = reseed(eqx.combine(arrays, static), devices.own_noise(key))
-        after = learner.step(network, learner_state, state, sequences)
-        return _reported(network, *after, devices, key)
+    def advance(*arguments: Any) -> Any:
+        return _advanced(learner.step, static, devices, noise, *arguments)
 
     return jax.jit(devices.split_step(advance))
+
+
+def _advanced(
+    take: Callable,
+    static: Any,
+    devices: Devices,
+    noise: jax.Array,
+    arrays: Any,
+    learner_state: Any,
+    state: Any,
+    sequences: Batch,
+    step: Any,
+) -> Any:
+    """What `compiled_step` computes, where `take` is the `step` of the learner."""
+    key = jax.random.fold_in(noise, step)
+    before = reseed(eqx.combine(arrays, static), devices.own_noise(key))
+    after, learner_state, state, report = take(before, learner_state, state, sequences)
+    report["moved"] = _moved(before, after)
+    if not devices.alone:  # each had noise of its own, and all return the same network
+        after = reseed(after, key)
+    return eqx.filter(after, eqx.is_array), learner_state, state, report
 
 
 class Inputs(NamedTuple):
@@ -217,13 +236,9 @@ def noise_key(seed: int) -> jax.Array:
 
 
 def _shared(static: Any, learner: Learner, kind: Any, devices: Devices) -> SharedStep:
-    def function(
-        inputs: Inputs, arrays: Any, learner_state: Any, state: Any, sequences: Batch, step: Any
-    ) -> Any:
-        key = jax.random.fold_in(inputs.noise, step)
-        network = reseed(eqx.combine(arrays, static), devices.own_noise(key))
-        after = learner.step_with(inputs.numbers, network, learner_state, state, sequences)
-        return _reported(network, *after, devices, key)
+    def function(inputs: Inputs, *arguments: Any) -> Any:
+        take = partial(learner.step_with, inputs.numbers)
+        return _advanced(take, static, devices, inputs.noise, *arguments)
 
     def row(
         inputs: Inputs,
@@ -240,21 +255,6 @@ def _shared(static: Any, learner: Learner, kind: Any, devices: Devices) -> Share
 
     alone, together = jax.jit(devices.split_step(function)), jax.jit(jax.vmap(row))
     return SharedStep(static, kind, alone, together, threading.Lock())
-
-
-def _reported(
-    before: Model,
-    after: Model,
-    learner_state: Any,
-    state: Any,
-    report: dict,
-    devices: Devices,
-    key: jax.Array,
-) -> Any:
-    report["moved"] = _moved(before, after)
-    if not devices.alone:  # each had noise of its own, and all return the same network
-        after = reseed(after, key)
-    return eqx.filter(after, eqx.is_array), learner_state, state, report
 
 
 def _equal(one: Any, other: Any) -> bool:

@@ -31,6 +31,7 @@ from typing import Any, NamedTuple, TypeVar
 from ...errors import BadInput, NeedsExtra
 from ...files import is_locked, write_whole
 from ..folder.provenance import code_of_package, versions
+from ..loop.joining_processes import is_port
 from ..loop.signals import Interrupted, Stop, stop_signals
 
 PATIENCE = 50.0  # seconds until a head, or a machine that can train, is given up
@@ -123,17 +124,17 @@ class Cluster:
             elif kind == "alive":
                 self._check_room(said[0])
             elif kind in ("done", "lost") and said[0] in self.calls:
-                number, found = said
+                number, answer = said
                 if kind == "lost":
                     raise BadInput(
-                        f"the workers of a call were lost again and again ({found}); what is "
+                        f"the workers of a call were lost again and again ({answer}); what is "
                         "finished is kept, and the same command continues"
                     )
-                if found[0] == "again":
+                if answer[0] == "again":
                     self._send(number)
                     continue
                 self.losses = 0
-                return self.calls.pop(number).key, _value(*found)
+                return self.calls.pop(number).key, _value(*answer)
 
     def close(self, save: bool = False) -> None:
         """End the connection, and whatever is under way; with `save` it is saved first."""
@@ -277,7 +278,7 @@ def _check_answers(address: str) -> None:
     if address in ("auto", "local") or "://" in address:
         return
     host, _, port = address.rpartition(":")
-    if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 2**16:
+    if not host or not is_port(port):
         raise BadInput(
             f"--ray must be auto, local or HOST:PORT, as in 10.0.0.1:6379; got {address!r:.60}"
         )
@@ -318,10 +319,8 @@ def answered(what: dict[str, Any]) -> tuple[str, Any]:
     if what["data"] is not None:
         os.environ["OSTINATO_DATA"] = what["data"]
     os.chdir(what["here"])
-    until = time.monotonic() + PATIENCE
     # A worker that Ray has given up may still have to notice it.
-    while any(is_locked(Path(folder)) for folder in what["folders"]) and time.monotonic() < until:
-        time.sleep(0.2)
+    _wait(PATIENCE, lambda: not any(is_locked(Path(folder)) for folder in what["folders"]))
     from ray import cloudpickle
 
     try:
@@ -351,11 +350,21 @@ def _refusal(what: dict[str, Any]) -> str | None:
             return (
                 f"has {words}, where the command was started {asked}; install the same everywhere"
             )
-    path, mark = what["mark"]
-    until = time.monotonic() + SHOWN
-    while time.monotonic() < until:
+    path, mark = Path(what["mark"][0]), what["mark"][1]
+
+    def sees_mark() -> bool:
         with suppress(OSError):
-            if Path(path).read_text() == mark:
-                return None if Path(what["here"]).is_dir() else f"has no folder {what['here']}"
+            return path.read_text() == mark
+        return False
+
+    if not _wait(SHOWN, sees_mark):
+        return f"does not see {path.parent}; all machines must share it under the same path"
+    return None if Path(what["here"]).is_dir() else f"has no folder {what['here']}"
+
+
+def _wait(seconds: float, holds: Callable[[], bool]) -> bool:
+    """Wait until a condition holds, but no longer than so many seconds; whether it does."""
+    until = time.monotonic() + seconds
+    while not (held := holds()) and time.monotonic() < until:
         time.sleep(0.2)
-    return f"does not see {Path(path).parent}; all machines must share it under the same path"
+    return held

@@ -30,6 +30,7 @@ from ..folder.events import ending, opens
 from ..folder.log import read_events
 from ..folder.run import is_run
 from ..loop.divergence import Diverged
+from ..loop.prefetch import for_thread
 from ..loop.signals import Stop, stop_signals
 from ..loop.start import train_with
 from ..loop.step import RunGroup, SharedSteps
@@ -186,13 +187,7 @@ def _all_at_once(work: Sequence[Callable[[], None]]) -> None:
     if len(work) == 1:
         work[0]()
         return
-    wide = jax.config.read("jax_enable_x64")  # a thread does not inherit what its maker changed
-
-    def call(each: Callable[[], None]) -> None:
-        with jax.enable_x64(wide):
-            each()
-
-    threads = [threading.Thread(target=call, args=(each,), daemon=True) for each in work]
+    threads = [threading.Thread(target=for_thread(each), daemon=True) for each in work]
     for thread in threads:
         thread.start()
     for thread in threads:

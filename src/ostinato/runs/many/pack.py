@@ -14,6 +14,7 @@ on, without effect, until half of the rows are free. Validations meet in the sam
 import functools
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -53,22 +54,20 @@ class Barrier:
 
     def __init__(self, present: int, answer: Callable[[list[Any]], list[Any]]):
         self.present, self.answer = present, answer
-        self.waiting: list[_Call] = []
+        self.waiting: list[tuple[Any, Future[Any]]] = []
         self.changed = threading.Condition()
 
     def meet(self, asked: Any) -> Any:
         """Hand in a call, and wait for its answer."""
-        mine = _Call(asked)
+        answer: Future[Any] = Future()
         with self.changed:
-            self.waiting.append(mine)
-            while not mine.done:
+            self.waiting.append((asked, answer))
+            while not answer.done():
                 if len(self.waiting) == self.present:
                     self._answer()
                 else:
                     self.changed.wait()
-        if mine.error is not None:
-            raise mine.error
-        return mine.answer
+        return answer.result()
 
     def leave(self) -> None:
         """No longer wait for one of the threads."""
@@ -77,25 +76,17 @@ class Barrier:
             self.changed.notify_all()
 
     def _answer(self) -> None:
-        calls, self.waiting = self.waiting, []
+        calls, futures = zip(*self.waiting, strict=True)
+        self.waiting = []
         try:
-            answers = self.answer([call.asked for call in calls])
-            for call, answer in zip(calls, answers, strict=True):
-                call.answer = answer
+            answered = [*zip(futures, self.answer([*calls]), strict=True)]
         except BaseException as error:
-            for call in calls:
-                call.error = error
-        for call in calls:
-            call.done = True
+            for future in futures:
+                future.set_exception(error)
+        else:
+            for future, answer in answered:
+                future.set_result(answer)
         self.changed.notify_all()
-
-
-class _Call:
-    def __init__(self, asked: Any):
-        self.asked = asked
-        self.answer: Any = None
-        self.error: BaseException | None = None
-        self.done = False
 
 
 class Stack(NamedTuple):

@@ -61,9 +61,6 @@ def units_for(config: Config, task: TaskSizes) -> int:
             f"budget of {budget:,}"
         )
 
-    def size(units: int) -> int:
-        return (a * units + b) * units + c
-
     # The largest number of units within the budget: the positive root, rounded down.
     if a:
         low = (math.isqrt(b * b - 4 * a * (c - budget)) - b) // (2 * a)
@@ -71,7 +68,7 @@ def units_for(config: Config, task: TaskSizes) -> int:
         low = (budget - c) // b
     else:
         raise BadInput(f"the parameters of {config.cell} do not depend on its units; give units")
-    return min((low, low + 1), key=lambda units: abs(size(units) - budget))
+    return min(low, low + 1, key=lambda units: abs(parameter_count(config, task, units) - budget))
 
 
 def _quadratic(config: Config, task: TaskSizes) -> tuple[int, int, int]:

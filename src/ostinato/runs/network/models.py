@@ -84,10 +84,7 @@ def encoder_decoder(parts: Parts, key: jax.Array) -> EncoderDecoder:
     target, width = parts.encoding(task.outputs, next(keys), EMBEDDED, "fixed_target")
     layers, memory = parts.layers(size, next(keys), symbols=source.one_hot)
     decoder, bridge, attention, readout = _decoding(parts, target, width, layers, memory, keys)
-    drop = parts.settings.dropout
-    if drop:
-        source, target = (Dropped(x, Drop(drop, key=next(keys))) for x in (source, target))
-        readout = readout.dropping(Drop(drop, key=next(keys)))
+    source, target, readout = _with_dropout(parts, keys, source, target, readout)
     encoder = Network(layers, None, source)
     return EncoderDecoder(encoder, decoder, target, bridge, attention, readout)
 
@@ -101,7 +98,7 @@ def captioner(parts: Parts, key: jax.Array) -> Captioner:
     keys = iter(jax.random.split(key, 12))
     drop = parts.settings.dropout
     pictures = Convolutions(
-        (parts.task.model or {})["picture"],
+        parts.model["picture"],
         key=next(keys),
         drop=Drop(drop, key=next(keys)) if drop else None,
     )
@@ -110,9 +107,7 @@ def captioner(parts: Parts, key: jax.Array) -> Captioner:
     decoder, bridge, attention, readout = _decoding(
         parts, target, width, pictures, pictures.size, keys
     )
-    if drop:
-        target = Dropped(target, Drop(drop, key=next(keys)))
-        readout = readout.dropping(Drop(drop, key=next(keys)))
+    target, readout = _with_dropout(parts, keys, target, readout)
     return Captioner(pictures, decoder, target, bridge, attention, readout)
 
 
@@ -122,7 +117,7 @@ def video(parts: Parts, key: jax.Array) -> VideoModel:
     The numbers of the model: `picture`, height, width and channels; `convolutions`, whether they
     read a frame; `learn`, one of `LEARNED`; `conditional`.
     """
-    task, numbers = parts.task, parts.task.model or {}
+    task, numbers = parts.task, parts.model
     read, inside, *keys = jax.random.split(key, 6)
     frames, size = _frames(parts, read)
     encoder, _ = parts.layers(size, inside)
@@ -152,17 +147,14 @@ def video_captioner(parts: Parts, key: jax.Array) -> VideoCaptioner:
     layers, memory = parts.layers(size, next(keys))
     target, width = parts.encoding(parts.task.outputs, next(keys), EMBEDDED)
     decoder, bridge, attention, readout = _decoding(parts, target, width, layers, memory, keys)
-    drop = parts.settings.dropout
-    if drop:
-        target = Dropped(target, Drop(drop, key=next(keys)))
-        readout = readout.dropping(Drop(drop, key=next(keys)))
+    target, readout = _with_dropout(parts, keys, target, readout)
     encoder = Network(layers, None)
     return VideoCaptioner(encoder, decoder, target, bridge, attention, readout, frames)
 
 
 def _frames(parts: Parts, key: jax.Array) -> tuple[Frames, int]:
     """How frames are read, and the size of what a layer reads of each."""
-    numbers = parts.task.model or {}
+    numbers = parts.model
     if not numbers["convolutions"]:
         return Frames(None), math.prod(numbers["picture"])
     made = Convolutions(numbers["picture"], key=key)
@@ -182,7 +174,7 @@ def _decoding(
         memory: size of the vectors that attention looks at.
         keys: random keys for the initial weights.
     """
-    task, model = parts.task, parts.task.model or {}
+    task, model = parts.task, parts.model
     attention, reads = None, width
     if model["attention"] is not None:
         reads += memory if model["attention"] == "additive" else 0
@@ -197,13 +189,23 @@ def _decoding(
     return decoder, bridge, attention, DeepReadout(hidden, V, jnp.zeros(task.outputs), None)
 
 
+def _with_dropout(parts: Parts, keys: Iterator[jax.Array], *made: Any) -> tuple[Any, ...]:
+    """Encodings, and a readout after them, with the dropout of the settings, if there is any."""
+    rate = parts.settings.dropout
+    if not rate:
+        return made
+    *encodings, readout = made
+    dropped = [Dropped(x, Drop(rate, key=next(keys))) for x in encodings]
+    return *dropped, readout.dropping(Drop(rate, key=next(keys)))
+
+
 def tagger(parts: Parts, key: jax.Array) -> Tagger:
     """Words and their characters, bidirectional layers and a readout.
 
     Its numbers: `letters`, how many characters there are; `letter`, the size of a character's
     vector; `spelling`, the units of the cell that reads a word's characters; `embedding`.
     """
-    task, settings, numbers = parts.task, parts.settings, parts.task.model or {}
+    task, settings, numbers = parts.task, parts.settings, parts.model
     one, two, three, four, five, six = jax.random.split(key, 6)
     # Short vectors, so that a rare word, whose vector is hardly learned, is known by its spelling.
     words: Any
@@ -286,8 +288,8 @@ def make_network(config: Any, task: TaskSizes, units: int | Sequence[int], key: 
         key: random key for the initial weights.
     """
     refuse(NETWORK, config, task)
-    kind = "network" if task.model is None else task.model["kind"]
-    made = MODELS[kind](Parts(config.cell, config.network, task, units), key)
+    parts = Parts(config.cell, config.network, task, units)
+    made = MODELS[parts.model["kind"]](parts, key)
     limit = config.network.uniform
     return made if limit is None else _uniform(made, limit, jax.random.fold_in(key, 1))
 

@@ -8,7 +8,7 @@ import jax
 import msgspec
 
 from ...cells import Cell
-from ...cells.initialisers import Initialiser, fan_in, incoming, normal, spectral_radius
+from ...cells.initialisers import fan_in, incoming, normal, spectral_radius
 from ...errors import BadInput
 from ...settings import options
 from ...tasks import Task
@@ -50,6 +50,16 @@ class Sizes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return cls(**{name: getattr(task, name) for name in cls.__struct_fields__})
 
 
+def model_of(task: TaskSizes) -> Mapping[str, Any]:
+    """The kind of model that a task needs, with its numbers; see `Task.model`.
+
+    Example:
+        >>> model_of(Sizes("adding", 2, 1, False))
+        {'kind': 'network'}
+    """
+    return {"kind": "network"} if task.model is None else task.model
+
+
 class Parts:
     """Makes the parts of a network.
 
@@ -57,6 +67,7 @@ class Parts:
         cell: the configuration's `Member`.
         settings: the network's settings.
         task: the task, or its sizes.
+        model: the numbers of the task's model.
         units: of all layers, or of each.
     """
 
@@ -68,6 +79,7 @@ class Parts:
         units: int | Sequence[int],
     ) -> None:
         self.cell, self.settings, self.task, self.units = cell, settings, task, units
+        self.model = model_of(task)
 
     def encoding(
         self, symbols: int, key: jax.Array, std: float = 1.0, fixed: str = "fixed"
@@ -80,17 +92,17 @@ class Parts:
             std: the standard deviation of their numbers.
             fixed: the number of the model that says whether they are not learned.
         """
-        size, model = self.settings.embedding, self.task.model or {}
+        size = self.settings.embedding
         if size is None:
-            size = model.get("embedding", 0)
+            size = self.model.get("embedding", 0)
         if size:
-            kind = FixedEmbedding if model.get(fixed) else Embedding
+            kind = FixedEmbedding if self.model.get(fixed) else Embedding
             return kind(symbols, size, key=key, init=normal(std)), size
         return OneHot(symbols), symbols
 
     def words(self, key: jax.Array) -> WordEmbedding | None:
         """How the one-hot words within vectors become learned vectors; `None` if they stay."""
-        places, size = (self.task.model or {}).get("words"), self.settings.embedding
+        places, size = self.model.get("words"), self.settings.embedding
         return WordEmbedding(self.task.inputs, places, size, key=key) if places and size else None
 
     def layers(
@@ -216,12 +228,10 @@ def _wrapped(settings: NetworkSettings, cell: Cell, key: jax.Array) -> Cell:
 def _options(cell: Member, settings: NetworkSettings) -> dict[str, Any]:
     """The options of the cell's constructor: its own settings, and the network's initialisers."""
     given = options(cell.settings)
-    initialisers: dict[str, Initialiser] = {}
     if settings.incoming is not None:
-        initialisers["recurrent"] = incoming(settings.incoming)
+        given["recurrent"] = incoming(settings.incoming)
     if settings.spectral_radius is not None:
-        base = initialisers.get("recurrent", given.get("recurrent"))
-        initialisers["recurrent"] = spectral_radius(settings.spectral_radius, base)
+        given["recurrent"] = spectral_radius(settings.spectral_radius, given.get("recurrent"))
     if settings.input_scale is not None:
-        initialisers["input"] = normal(settings.input_scale)
-    return {**given, **initialisers}
+        given["input"] = normal(settings.input_scale)
+    return given

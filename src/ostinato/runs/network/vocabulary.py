@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from itertools import count
 
 from ...tasks.task import TaskSizes
+from .parts import model_of
 
 WRITERS = ("encoder-decoder", "captioner", "video-captioner")
 
@@ -24,7 +25,7 @@ def vocabularies(task: TaskSizes) -> tuple[int, ...]:
         ()
     """
     writes = task.symbolic and task.predicts_next
-    if writes or (task.model or {}).get("kind") in WRITERS:
+    if writes or model_of(task)["kind"] in WRITERS:
         return tuple(sorted({task.outputs, *([task.inputs] if task.symbolic else [])}))
     return (task.inputs,) if task.symbolic else ()
 

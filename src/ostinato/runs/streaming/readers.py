@@ -211,16 +211,13 @@ class RowReader(Reader):
         return f"number {n + 1} of the row" if self.names is None else f"column {self.names[n]!r}"
 
     def _numbers(self, value: Any) -> list[float]:
-        cells = self._cells(value)
+        return [self._number(n, cell) for n, cell in enumerate(self._cells(value))]
+
+    def _number(self, n: int, cell: Any) -> float:
         try:
-            return [np.nan if _is_missing(cell) else float(cell) for cell in cells]
+            return np.nan if _is_missing(cell) else float(cell)
         except _NO_NUMBER:
-            for n, cell in enumerate(cells):
-                if not _is_number(cell):
-                    raise BadInput(
-                        f"{self._column(n)} must be a number, got {shown(cell)}"
-                    ) from None
-            raise
+            raise BadInput(f"{self._column(n)} must be a number, got {shown(cell)}") from None
 
     def _cells(self, value: Any) -> list[Any]:
         if _has_names(value):
@@ -290,14 +287,6 @@ def _is_missing(cell: Any) -> bool:
         return True
     except ValueError:  # an array
         return False
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        float(np.nan if _is_missing(value) else value)
-    except _NO_NUMBER:
-        return False
-    return True
 
 
 def answer_reader(about: Mapping[str, Any]) -> Reader:

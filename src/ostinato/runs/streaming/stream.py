@@ -131,18 +131,18 @@ class Stream:
             (self.answer,) = self._codec.tell(y[None])
             return self.answer
         values = self._one_each(value)
-        there = [n for n, one in enumerate(values) if one is not None]
+        present = [n for n, one in enumerate(values) if one is not None]
         x, given = self._x, self._all
-        if there:
-            x = self._codec.reader([values[n] for n in there])
-        if len(there) < len(values):
+        if present:
+            x = self._codec.reader([values[n] for n in present])
+        if len(present) < len(values):
             x, given, some = self._x.copy(), np.zeros(len(values), bool), x
-            given[there] = True
-            if there:
-                x[there] = some
-        told = self._codec.tell(self._step(x, given)[there])
+            given[present] = True
+            if present:
+                x[present] = some
+        told = self._codec.tell(self._step(x, given)[present])
         self.answer = [None] * len(values)
-        for n, one in zip(there, told, strict=True):
+        for n, one in zip(present, told, strict=True):
             self.answer[n] = one
         return self.answer
 

@@ -11,7 +11,7 @@ import pytest
 from ostinato.errors import BadInput
 from ostinato.runs import Classified, Config
 from ostinato.runs.analysis.answers import USES
-from ostinato.tasks.target_codec import LabelSets, TargetCodec
+from ostinato.tasks.target_codec import Classes, LabelSets
 from untrained import KINDS, untrained, untrained_run, write_files
 
 VERBS = {
@@ -135,14 +135,14 @@ def test_probabilities_and_numbers_are_those_of_the_outputs(run_of):
     """By other formulas, in float64."""
     outputs = np.random.default_rng(0).normal(scale=3, size=(5, 3)).astype(np.float32)
     wide = outputs.astype(np.float64)
-    codec = TargetCodec(("a", "b", 3), None, 0.5)
+    codec = Classes(("a", "b", 3), 0.5)
     each = np.exp(wide) / np.exp(wide).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(codec.probabilities(outputs), each, rtol=1e-6)
     told = codec.told(outputs, n_best=2)
     assert [one["label"] for one in told] == [codec.classes[n] for n in outputs.argmax(1)]
     ranked = [[answer["score"] for answer in one["answers"]] for one in told]
     np.testing.assert_allclose(ranked, -np.sort(-each)[:, :2], rtol=1e-6)
-    sets = LabelSets(("a", "b", "c"), None, 0.5)
+    sets = LabelSets(("a", "b", "c"), 0.5)
     np.testing.assert_allclose(sets.probabilities(outputs), 1 / (1 + np.exp(-wide)), rtol=1e-6)
     for one in sets.told(outputs):
         likely = [name for name, p in one["probabilities"].items() if p > 0.5]

@@ -2,7 +2,6 @@
 
 from types import SimpleNamespace
 
-import equinox as eqx
 import numpy as np
 import pytest
 
@@ -10,12 +9,11 @@ from ostinato.report import network_charts
 from ostinato.runs import Config
 from ostinato.runs.build import build_network
 from ostinato.tasks import Arrays, Classify, Tagging
+from ostinato.tasks.applying import outputs_on
 from ostinato.tasks.confusion import Confusion, confusion
-from ostinato.wiring import outputs_of
 
 from .members import SENTENCES, STEPS, TEXTS, VERDICTS
 
-OUTPUTS = eqx.filter_jit(outputs_of)
 TASKS = {
     "classify": lambda: Classify(TEXTS, VERDICTS),
     "tag": lambda: Tagging(SENTENCES),
@@ -27,11 +25,11 @@ TASKS = {
 def test_counts_are_those_of_scikit_learn(name):
     metrics = pytest.importorskip("sklearn.metrics")
     task = TASKS[name]()
-    network = eqx.nn.inference_mode(build_network(Config(task=name, cell="gru", units=4), task))
+    network = build_network(Config(task=name, cell="gru", units=4), task)
     found = confusion(network, task, "test")
     right, said = [], []
     for batch in task.evaluated("test"):
-        outputs = np.asarray(OUTPUTS(network, batch.arrays)[0])
+        outputs = np.asarray(outputs_on(network, batch.arrays))
         for at in np.argwhere(np.asarray(batch.weights) > 0):
             if batch.lengths is None or at[0] < batch.lengths[at[1]]:
                 right.append(int(np.asarray(batch.targets)[tuple(at)]))

@@ -15,7 +15,8 @@ from ..runs import Saved
 from ..settings import shown
 from ..tasks import Task
 from ..tasks.series.continuing import closed_loop, forecasts_at_each, no_loop, steady_columns
-from ..tasks.series.forecast_scores import hindcasts, middle_of
+from ..tasks.series.forecast_scores import hindcasts
+from ..tasks.series.quantiles import middle_of
 from ..tasks.series.series import Series as SeriesTask
 from .charts import Chart, Lines, Series, numbers
 from .training_charts import weights_of

@@ -15,22 +15,12 @@ from ..data import Vocabulary
 from ..errors import BadInput
 from .applying import WITHOUT, ApplyOptions
 from .pictures import Picture, Plot
-from .task import Task
+from .task import Ability, Task
 
 if TYPE_CHECKING:
     from .text.passages import Passage
 
 Trained = TypeVar("Trained", bound=Model)
-
-
-class Ability(Task):
-    """What only some tasks can do; each subclass of it is an ability.
-
-    Attributes:
-        lacking: what a task without the ability, `{}`, is refused with.
-    """
-
-    lacking: ClassVar[str]
 
 
 class TextTask(Ability):

@@ -21,6 +21,7 @@ from ..progress import Report, silent
 from ..settings import Setting, checked, shown
 from ..weights import own_precision
 from ..wiring import outputs_of
+from .checks import MAX_SEED
 
 DRAWN = 1000  # at most so many answers are drawn for one input
 WIDEST = 1000  # at most so many answers does a search keep
@@ -78,7 +79,7 @@ class ApplyOptions:
 
     def __post_init__(self) -> None:
         self._check("beam", int, 1, WIDEST)
-        self._check("seed", int, 0, 2**32 - 1)
+        self._check("seed", int, 0, MAX_SEED)
         self._check("penalty", float, 0, 100)
         self._check("weight", float, 0, 1)
         if self.rescore is not None or not self.searches:

@@ -2,16 +2,12 @@
 
 import operator
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from ..errors import BadInput
 from ..names import METRIC_NAME
 from ..settings import checked_int, checked_kind, shown
 from .metrics import Metric
-
-if TYPE_CHECKING:
-    from .batches import Batches
-    from .task import Task
 
 MAX_SEED = 2**32 - 1
 
@@ -38,8 +34,15 @@ def checked_count(count: int, what: str = "steps of a sequence") -> int:
     return int(count)
 
 
+class OfLength(Protocol):
+    """What `checked_length` must know of a task."""
+
+    name: str
+    length: int
+
+
 def checked_length(
-    task: "Batches",
+    task: OfLength,
     length: int | None,
     min_length: int = 1,
     max_length: int | None = None,
@@ -71,7 +74,7 @@ def checked_part(part: str) -> str:
     return part
 
 
-def check_declared(task: "Task") -> None:
+def check_declared(task: Any) -> None:
     """Refuse a task that lacks what its contract asks of it, in one line."""
     who = type(task).__name__
     for name in ("name", "inputs", "outputs", "length", "loss", "metrics", "chance"):

@@ -1,8 +1,9 @@
 """The targets of a data set as answers to learn: a class, several labels at once, or numbers."""
 
+import abc
 import dataclasses
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,84 +18,47 @@ KINDS = ("classification", "regression", "multilabel")
 MAX_CLASSES = 1000
 
 
-@dataclasses.dataclass(frozen=True)
-class TargetCodec:
-    """How answers are learned.
+class TargetCodec(abc.ABC):
+    """How answers are learned: `Classes`, `LabelSets`, `Numbers` or the quantiles of numbers.
 
     Attributes:
+        kind: one of `KINDS`.
+        loss: what training minimises.
         classes: the labels, in order, or `None` for numbers.
         scaler: the scaling of numbers, or `None` for classes.
         chance: the first metric of the best constant answer on the training part.
         levels: of the quantiles that are learned, if any; see `series/quantiles.py`.
     """
 
+    kind: ClassVar[str]
+    loss: ClassVar[Loss]
     classes: tuple[Any, ...] | None
     scaler: Scaler | None
     chance: float
     levels: tuple[float, ...] = ()
 
     @property
-    def kind(self) -> str:
-        """One of `KINDS`."""
-        return KINDS[0] if self.scaler is None else KINDS[1]
-
-    @property
     def width(self) -> int | None:
         """How many numbers a target has; `None` for a class."""
-        return None if self.scaler is None else len(self.scaler.shift)
+        return None
 
     @property
+    @abc.abstractmethod
     def outputs(self) -> int:
-        if self.classes is not None:
-            return len(self.classes)
-        assert self.scaler is not None
-        return len(self.scaler.shift)
+        """The size of a network's output."""
 
     @property
-    def loss(self) -> Loss:
-        return SquaredError() if self.classes is None else CrossEntropy()
+    @abc.abstractmethod
+    def metrics(self) -> tuple[Metric, ...]: ...
 
-    @property
-    def metrics(self) -> tuple[Metric, ...]:
-        if self.scaler is not None:
-            factors = self.scaler.factor
-            return ErrorInUnits(factors), AbsoluteError(factors), RSquared()
-        return Accuracy(), F1(self.outputs)
-
+    @abc.abstractmethod
     def __call__(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Answers `(M, ...)` as targets for the loss, and `(M,)` whether each is present.
 
         If an answer, or one of its numbers, is missing, the target is a placeholder.
         """
-        if self.scaler is not None:
-            plain = dataclasses.replace(self.scaler, masked=())
-            return plain(rows), ~np.isnan(rows).any(axis=1)
-        assert self.classes is not None
-        there = ~_is_missing(rows)
-        numbered = np.zeros(len(rows), np.int32)
-        numbers = {label: n for n, label in enumerate(self.classes)}
-        try:
-            numbered[there] = [numbers[_plain(label)] for label in rows[there].tolist()]
-        except KeyError as error:
-            known = ", ".join(map(str, self.classes[:10]))
-            raise BadInput(f"the label {error.args[0]!r:.40} is not one of {known}") from None
-        return numbered, there
 
-    def in_words(self, outputs: np.ndarray) -> list[str]:
-        """The most probable class for each row of outputs `(M, outputs)`."""
-        assert self.classes is not None
-        return [str(self.classes[n]) for n in np.argmax(outputs, axis=-1)]
-
-    def labels(self, outputs: np.ndarray) -> list[Any]:
-        """The class itself, for each row of outputs: the most probable one."""
-        assert self.classes is not None
-        return [self.classes[n] for n in np.argmax(outputs, axis=-1)]
-
-    def probabilities(self, outputs: np.ndarray) -> np.ndarray:
-        """The probability of each class, in float64: the softmax of outputs `(M, outputs)`."""
-        above = np.exp(outputs - np.max(outputs, axis=-1, keepdims=True), dtype=float)
-        return above / above.sum(-1, keepdims=True)
-
+    @abc.abstractmethod
     def told(self, outputs: np.ndarray, n_best: int = 1) -> list[dict[str, Any]]:
         """What is answered for each row of outputs `(M, outputs)`, as JSON; see `Task.apply`.
 
@@ -102,24 +66,14 @@ class TargetCodec:
         of numbers the `values`, in the units of the data. `text` has the answer in words.
 
         Example:
-            >>> codec = TargetCodec(("no", "yes"), None, 0.5)
+            >>> codec = Classes(("no", "yes"), 0.5)
             >>> codec.told(np.log([[1.0, 3.0]]))[0]["probabilities"]
             {'no': 0.25, 'yes': 0.75}
         """
-        if self.scaler is not None:
-            rows = np.asarray(outputs, float) * self.scaler.factor + self.scaler.shift
-            words = (",".join(f"{value:.6g}" for value in row) for row in rows)
-            return [{"values": row.tolist(), "text": x} for row, x in zip(rows, words, strict=True)]
-        assert self.classes is not None
-        answers = []
-        for label, row in zip(self.labels(outputs), self.probabilities(outputs), strict=True):
-            each = dict(zip(self.classes, row.tolist(), strict=True))
-            best = sorted(each, key=lambda name: -each[name])[:n_best]
-            ranked = [{"text": str(name), "score": each[name]} for name in best]
-            answers.append(
-                {"label": label, "probabilities": each, "answers": ranked, "text": str(label)}
-            )
-        return answers
+
+    def in_words(self, outputs: np.ndarray) -> list[str]:
+        """What is answered for each row of outputs `(M, outputs)`, in words."""
+        return [one["text"] for one in self.told(outputs)]
 
     def centre(self, outputs: Any) -> Any:
         """The outputs as one number for each target."""
@@ -146,7 +100,7 @@ class TargetCodec:
         if not isinstance(chance, int | float) or isinstance(chance, bool):
             raise BadInput("its chance level is not a number")
         if classes is None:
-            return cls(None, Scaler.from_json(scaler), float(chance))
+            return Numbers(Scaler.from_json(scaler), float(chance))
         plain = isinstance(classes, list) and all(
             isinstance(x, str | int) or (isinstance(x, float) and np.isfinite(x)) for x in classes
         )
@@ -155,27 +109,161 @@ class TargetCodec:
         several = kept.get("several", False)
         if not isinstance(several, bool):
             raise BadInput("it does not say whether there are several labels at once")
-        return (LabelSets if several else TargetCodec)(tuple(classes), None, float(chance))
+        return (LabelSets if several else Classes)(tuple(classes), float(chance))
 
 
 @dataclasses.dataclass(frozen=True)
-class LabelSets(TargetCodec):
+class Numbers(TargetCodec):
+    """Numbers, scaled."""
+
+    kind = "regression"
+    loss: ClassVar[Loss] = SquaredError()
+    classes = None
+    scaler: Scaler
+    chance: float
+
+    @classmethod
+    def fit(cls, rows: np.ndarray, training: np.ndarray, scale: bool) -> "Numbers":
+        """The scaling of the training answers; `chance` is the variance of these.
+
+        Args:
+            rows: all answers, `(M, outputs)` in float64.
+            training: the indices of the training rows.
+            scale: whether to scale.
+        """
+        complete = training[~np.isnan(rows[training]).any(axis=1)]
+        if not len(complete):
+            raise BadInput("the training part has no complete targets")
+        scaler = Scaler.fit(rows[complete], scale, "target {}".format)
+        return cls(scaler, float(np.var(rows[complete], axis=0).mean()))
+
+    @property
+    def width(self) -> int:
+        return len(self.scaler.shift)
+
+    @property
+    def outputs(self) -> int:
+        return self.width
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        factors = self.scaler.factor
+        return ErrorInUnits(factors), AbsoluteError(factors), RSquared()
+
+    def __call__(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        plain = dataclasses.replace(self.scaler, masked=())
+        return plain(rows), ~np.isnan(rows).any(axis=1)
+
+    def told(self, outputs: np.ndarray, n_best: int = 1) -> list[dict[str, Any]]:
+        rows = np.asarray(outputs, float) * self.scaler.factor + self.scaler.shift
+        return [
+            {"values": row, "text": ",".join(f"{value:.6g}" for value in row)}
+            for row in rows.tolist()
+        ]
+
+
+@dataclasses.dataclass(frozen=True)
+class Classes(TargetCodec):
+    """One of the `classes`."""
+
+    kind = "classification"
+    loss: ClassVar[Loss] = CrossEntropy()
+    classes: tuple[Any, ...]
+    scaler = None
+    chance: float
+
+    @classmethod
+    def fit(cls, rows: np.ndarray, training: np.ndarray) -> "Classes":
+        """The classes of all answers `(M,)`; `chance` is the share of the most frequent one.
+
+        Args:
+            rows: all answers, as labels.
+            training: the indices of the training rows.
+        """
+        different = {_plain(label) for label in rows[~_is_missing(rows)].tolist()}
+        classes = tuple(sorted(different, key=lambda x: (isinstance(x, str), x)))
+        if len(classes) < 2:
+            raise BadInput(f"classification needs at least 2 classes, got {len(classes)}")
+        if len(classes) > MAX_CLASSES:
+            raise BadInput(f"there are {len(classes)} classes, more than {MAX_CLASSES}")
+        codec = cls(classes, 0.0)
+        targets, present = codec(rows[training])
+        if not present.any():
+            raise BadInput("the training part has no labels")
+        chance = float(np.bincount(targets[present]).max()) / present.sum()
+        return dataclasses.replace(codec, chance=chance)
+
+    @property
+    def outputs(self) -> int:
+        return len(self.classes)
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        return Accuracy(), F1(self.outputs)
+
+    def __call__(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        present = ~_is_missing(rows)
+        numbered = np.zeros(len(rows), np.int32)
+        numbers = {label: n for n, label in enumerate(self.classes)}
+        try:
+            numbered[present] = [numbers[_plain(label)] for label in rows[present].tolist()]
+        except KeyError as error:
+            known = ", ".join(map(str, self.classes[:10]))
+            raise BadInput(f"the label {error.args[0]!r:.40} is not one of {known}") from None
+        return numbered, present
+
+    def labels(self, outputs: np.ndarray) -> list[Any]:
+        """The class itself, for each row of outputs: the most probable one."""
+        return [self.classes[n] for n in np.argmax(outputs, axis=-1)]
+
+    def probabilities(self, outputs: np.ndarray) -> np.ndarray:
+        """The probability of each class, in float64: the softmax of outputs `(M, outputs)`."""
+        above = np.exp(outputs - np.max(outputs, axis=-1, keepdims=True), dtype=float)
+        return above / above.sum(-1, keepdims=True)
+
+    def told(self, outputs: np.ndarray, n_best: int = 1) -> list[dict[str, Any]]:
+        answers = []
+        for label, row in zip(self.labels(outputs), self.probabilities(outputs), strict=True):
+            each = dict(zip(self.classes, row.tolist(), strict=True))
+            best = sorted(each, key=lambda name: -each[name])[:n_best]
+            ranked = [{"text": str(name), "score": each[name]} for name in best]
+            answers.append(
+                {"label": label, "probabilities": each, "answers": ranked, "text": str(label)}
+            )
+        return answers
+
+
+@dataclasses.dataclass(frozen=True)
+class LabelSets(Classes):
     """Any number of the `classes` at once, each by a sigmoid of its own.
 
     Source: Lipton et al. (2015), section 2.3. A target is a row of 0 and 1, one for each class.
     """
 
-    @property
-    def kind(self) -> str:
-        return "multilabel"
+    kind = "multilabel"
+    loss: ClassVar[Loss] = BinaryCrossEntropy()
+
+    @classmethod
+    def fit_sets(cls, rows: np.ndarray, training: np.ndarray, names: Sequence[Any]) -> "LabelSets":
+        """The answers for rows `(M, labels)` of 0 and 1.
+
+        `chance` is the Hamming loss of the best constant set: the labels that more than half of
+        the training part has.
+        """
+        if not 2 <= len(names) <= MAX_CLASSES:
+            raise BadInput(
+                f"multilabel needs 2 to {MAX_CLASSES} different labels, got {len(names)}"
+            )
+        codec = cls(tuple(names), 0.0)
+        targets, present = codec(rows[training])
+        if not targets[present].any():
+            raise BadInput("the training part has no labels")
+        shares = targets[present].mean(0, dtype=float)
+        return dataclasses.replace(codec, chance=float(np.minimum(shares, 1 - shares).mean()))
 
     @property
-    def width(self) -> int | None:
+    def width(self) -> int:
         return self.outputs
-
-    @property
-    def loss(self) -> Loss:
-        return BinaryCrossEntropy()
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
@@ -185,13 +273,10 @@ class LabelSets(TargetCodec):
         gaps = np.isnan(rows)
         return np.where(gaps, 0, rows).astype(np.float32), ~gaps.any(axis=1)
 
-    def in_words(self, outputs: np.ndarray) -> list[str]:
+    def labels(self, outputs: np.ndarray) -> list[Any]:
         """The labels whose sigmoid is above ½, joined by commas, for each row of outputs."""
         names = np.array(self.classes, object)
         return [",".join(map(str, names[row > 0])) for row in outputs]
-
-    def labels(self, outputs: np.ndarray) -> list[Any]:
-        return self.in_words(outputs)
 
     def probabilities(self, outputs: np.ndarray) -> np.ndarray:
         """The probability of each label by itself: the sigmoid of its output."""
@@ -201,60 +286,20 @@ class LabelSets(TargetCodec):
         return {**super().as_json(), "several": True}
 
 
-def fit_label_sets(rows: np.ndarray, training: np.ndarray, names: Sequence[Any]) -> LabelSets:
-    """The answers for rows `(M, labels)` of 0 and 1.
-
-    `chance` is the Hamming loss of the best constant set: the labels that more than half of the
-    training part has.
-    """
-    if not 2 <= len(names) <= MAX_CLASSES:
-        raise BadInput(f"multilabel needs 2 to {MAX_CLASSES} different labels, got {len(names)}")
-    codec = LabelSets(tuple(names), None, 0.0)
-    targets, there = codec(rows[training])
-    if not targets[there].any():
-        raise BadInput("the training part has no labels")
-    shares = targets[there].mean(0, dtype=float)
-    return dataclasses.replace(codec, chance=float(np.minimum(shares, 1 - shares).mean()))
-
-
 def fit_answers(
-    rows: np.ndarray,
-    training: np.ndarray,
-    scale: bool,
-    name: Callable[[int], str] = "target {}".format,
-    labels: Sequence[Any] | None = None,
+    rows: np.ndarray, training: np.ndarray, scale: bool, labels: Sequence[Any] | None = None
 ) -> TargetCodec:
-    """The classes of all answers, or the means and standard deviations of the training answers.
+    """How answers are learned, fitted to the training part.
 
     Args:
         rows: all answers, `(M,)` labels or `(M, outputs)` numbers in float64.
         training: the indices of the training rows.
         scale: whether to scale numbers.
-        name: the name of each output in messages.
         labels: their names, if every row has several labels at once: 0 or 1 for each.
     """
     if labels is not None:
-        return fit_label_sets(rows, training, labels)
-    if rows.ndim == 1:
-        different = {_plain(label) for label in rows[~_is_missing(rows)].tolist()}
-        classes = tuple(sorted(different, key=lambda x: (isinstance(x, str), x)))
-        if len(classes) < 2:
-            raise BadInput(f"classification needs at least 2 classes, got {len(classes)}")
-        if len(classes) > MAX_CLASSES:
-            raise BadInput(f"there are {len(classes)} classes, more than {MAX_CLASSES}")
-        codec = TargetCodec(classes, None, 0.0)
-        targets, there = codec(rows[training])
-        if not there.any():
-            raise BadInput("the training part has no labels")
-        return dataclasses.replace(
-            codec, chance=float(np.bincount(targets[there]).max()) / there.sum()
-        )
-    complete = training[~np.isnan(rows[training]).any(axis=1)]
-    if not len(complete):
-        raise BadInput("the training part has no complete targets")
-    scaler = Scaler.fit(rows[complete], scale, name)
-    variances = np.var(rows[complete], axis=0)
-    return TargetCodec(None, scaler, float(variances.mean()))
+        return LabelSets.fit_sets(rows, training, labels)
+    return Classes.fit(rows, training) if rows.ndim == 1 else Numbers.fit(rows, training, scale)
 
 
 def _is_missing(rows: np.ndarray) -> np.ndarray:

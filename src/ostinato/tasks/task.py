@@ -9,7 +9,7 @@ import contextlib
 import functools
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import jax
 
@@ -23,9 +23,6 @@ from .framing import Framing
 from .interface import Interface
 from .losses import Loss
 from .metrics import Metric
-
-if TYPE_CHECKING:
-    from .abilities import Ability
 
 Able = TypeVar("Able", bound="Ability")
 Artefacts = Mapping[str, Any] | None  # what a trained model keeps of its task, if there is one
@@ -250,3 +247,13 @@ class Task(Batches):
             The numbers of inputs and outputs that they ask of a network; `None` if they do not.
         """
         return None, None
+
+
+class Ability(Task):
+    """What only some tasks can do; each subclass of it, in `abilities`, is an ability.
+
+    Attributes:
+        lacking: what a task without the ability, `{}`, is refused with.
+    """
+
+    lacking: ClassVar[str]

@@ -11,7 +11,7 @@ Source: Tashman (2000), Out-of-sample tests of forecasting accuracy.
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
 import numpy as np
 
@@ -22,10 +22,8 @@ from ..checks import checked_count
 from .continuing import forecasts_at_each
 from .forecast_scores import Hindcasts
 from .naive_forecasts import filled, naive
+from .series import Series
 from .statistical import checked_names, statistical
-
-if TYPE_CHECKING:
-    from .series import Series
 
 MAX_ORIGINS = 10_000
 MAX_FITS = 2000  # of yardsticks, each of which takes about a second
@@ -94,7 +92,7 @@ class Backtest:
         return origin if self.times is None else {**origin, "times": self.times[some].tolist()}
 
 
-def origins_of(task: "Series", count: int) -> dict[int, np.ndarray]:
+def origins_of(task: Series, count: int) -> dict[int, np.ndarray]:
     """For each series the steps at which its forecasts begin; series without room are left out.
 
     Example:
@@ -122,7 +120,7 @@ def origins_of(task: "Series", count: int) -> dict[int, np.ndarray]:
 
 def backtest(
     network: Model,
-    task: "Series",
+    task: Series,
     origins: int = 10,
     yardsticks: str | Sequence[str] | None = None,
     report: Report = silent,
@@ -169,7 +167,7 @@ def backtest(
         task.calibration is not None,
         task.series_names,
     )
-    levels = task.quantiles or (None,)
+    levels = task.learned_levels
     others = _naive(task, places, levels)
     made_by: dict[str, list[np.ndarray]] = {name: [] for name in names}
     if names:
@@ -192,7 +190,7 @@ def backtest(
     )
 
 
-def _times(task: "Series", places: dict[int, np.ndarray]) -> np.ndarray | None:
+def _times(task: Series, places: dict[int, np.ndarray]) -> np.ndarray | None:
     """When the first step of each forecast is, in words."""
     if task.rows.timelines is None:
         return None
@@ -200,7 +198,7 @@ def _times(task: "Series", places: dict[int, np.ndarray]) -> np.ndarray | None:
 
 
 def _naive(
-    task: "Series", places: dict[int, np.ndarray], levels: tuple[float | None, ...]
+    task: Series, places: dict[int, np.ndarray], levels: tuple[float | None, ...]
 ) -> dict[str, np.ndarray]:
     """Naive forecasts by name, `(N, horizon, targets, levels)`; see `yardsticks`."""
     scaler = task.answers.scaler
@@ -218,14 +216,14 @@ def _naive(
     return forecasts
 
 
-def _known(task: "Series", number: int) -> np.ndarray:
+def _known(task: Series, number: int) -> np.ndarray:
     """The target columns of a series, with the last known value in place of missing ones."""
     means = np.array(task.scaler.means)[task.targets]
     return filled(task.series[number][:, task.targets], means)
 
 
 def _fitted(
-    task: "Series",
+    task: Series,
     places: dict[int, np.ndarray],
     names: Sequence[str],
     levels: tuple[float | None, ...],

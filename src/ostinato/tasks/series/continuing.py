@@ -295,7 +295,7 @@ def forecasts_of_each(network: Model, task: "Series", xs: list, futures: list) -
     ]
     with own_precision(network):
         outputs = np.asarray(outputs_on(network, _side_by_side(inputs).arrays))
-    scaler, levels = task.answers.scaler, task.quantiles or (None,)
+    scaler, levels = task.answers.scaler, task.learned_levels
     assert scaler is not None
     count = len(task.targets)
     values = [in_units(outputs[: len(x), n], scaler, levels, count) for n, x in enumerate(xs)]

@@ -1,9 +1,9 @@
-"""A forecast as a value: of which series, for when, and what; and what its numbers are made of."""
+"""A forecast as a value: of which series, for when, and what."""
 
 import csv
 import dataclasses
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,7 @@ import numpy as np
 from ...data.times import shown_time
 from ...errors import needing
 from ..applying import with_notes
-from ..interface import Interface, row_of_numbers
-from .columns import Columns
-from .conformal import Conformal
 from .forecast_scores import Levels
-from .quantiles import answers_from_json
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,32 +137,3 @@ class Forecast:
         for row in rows:
             writer.writerow(f"{x:.6g}" if isinstance(x, float) else x for x in row.values())
         return text.getvalue().rstrip()
-
-
-def series_interface(artefacts: Mapping[str, Any]) -> Interface:
-    """What the inputs and outputs of a network that reads a series mean; see `interface`."""
-    columns, answers = Columns.from_json(artefacts), answers_from_json(artefacts["answers"])
-    about: dict[str, Any] = {
-        "columns": list(columns.names),
-        **row_of_numbers(columns.scaler),
-        "roles": artefacts.get("roles"),
-        "time": artefacts.get("time"),
-    }
-    targets = artefacts["targets"]
-    if targets is None or answers.scaler is None:
-        return Interface("answers", {**about, "answers": artefacts["answers"]})
-    horizon = len(answers.scaler.shift) // len(targets)
-    levels: Any = list(answers.levels or (None,))
-    about |= {
-        "targets": list(targets),
-        "horizon": horizon,
-        "levels": levels,
-        "target_shift": list(answers.scaler.shift),
-        "target_factor": list(answers.scaler.factor),
-        "moved": None,
-    }
-    if "conformal" in artefacts:
-        sizes = horizon, len(targets)
-        kept = Conformal.from_json(artefacts["conformal"], *sizes, answers.levels or None)
-        about |= {"levels": list(kept.levels), "moved": kept.moved.tolist()}
-    return Interface("forecast", about)

@@ -29,7 +29,7 @@ import numpy as np
 from ...cells import Model
 from ...data.scaling import Scaler
 from ..applying import outputs_through
-from .quantiles import interval_name, sorted_quantiles
+from .quantiles import interval_name, middle_of, sorted_quantiles
 
 if TYPE_CHECKING:
     from .series import Series
@@ -132,13 +132,6 @@ class Hindcasts:
         return str(self.names[number] if self.names else number)
 
 
-def middle_of(levels: Levels) -> int:
-    """The place of the mean among levels, or else of the level next to the median."""
-    if None in levels:
-        return levels.index(None)
-    return min(range(len(levels)), key=lambda n: abs(levels[n] - 0.5))  # type: ignore[operator]
-
-
 def _mean(values: np.ndarray) -> float | None:
     known = values[np.isfinite(values)]
     return float(known.mean()) if len(known) else None
@@ -213,10 +206,9 @@ def hindcasts(network: Model, task: "Series", part: str, *, calibrated: bool = T
     came = np.where(stream.there[:, None], came, np.nan)
     came = came.reshape(len(came), task.horizon, len(task.targets))
     series = task.rows.numbers_of(part, task.horizon)
-    levels: Levels = task.quantiles or (None,)
-    values = in_units(outputs, scaler, levels, len(task.targets))
+    values = in_units(outputs, scaler, task.learned_levels, len(task.targets))
     scales = task.naive_scales[series]
-    made = Hindcasts(levels, values, came, series, scales, names=task.series_names)
+    made = Hindcasts(task.learned_levels, values, came, series, scales, names=task.series_names)
     if task.calibration is None or not calibrated:
         return made
     values = task.calibration(values)

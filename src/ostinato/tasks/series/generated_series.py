@@ -3,7 +3,7 @@
 import abc
 import dataclasses
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -19,7 +19,8 @@ from ...weights import own_precision
 from ..applying import ApplyOptions
 from ..checks import checked_part, checked_seed
 from ..framing import PerStep
-from ..metrics import NormalisedError
+from ..metrics import Metric, NormalisedError
+from ..target_codec import TargetCodec
 from ..task import Artefacts
 from .continuing import continued, places_of
 from .forecast import Forecast
@@ -29,10 +30,15 @@ STARTS = 100  # places from which an evaluation forecasts in a closed loop
 
 
 class GeneratedSeries(Series):
-    """A `Series` made by a generator from the task's seed. The first metric is the NRMSE.
+    """A `Series` made by a generator from the task's seed; subclasses implement `generate`.
 
-    Subclasses implement `generate`.
+    Attributes:
+        first_metric: what is reported before the metrics of any series, by default the NRMSE.
+        chance: what the best constant has of it.
     """
+
+    first_metric: ClassVar[Metric] = NormalisedError()
+    chance = 1.0
 
     @dataclasses.dataclass(frozen=True)
     class Settings:
@@ -65,7 +71,7 @@ class GeneratedSeries(Series):
         source = f"the series of {self.name}"
         super().__init__(xs, ys, seed=seed, source=source, artefacts=artefacts, settings=alike)
         self.settings = own
-        _by_nrmse(self)
+        self.framing = self.judged(self.answers)
 
     @abc.abstractmethod
     def generate(self, settings: Any, seed: int) -> tuple[np.ndarray, np.ndarray | None]:
@@ -83,8 +89,13 @@ class GeneratedSeries(Series):
         if artefacts.get("targets") is None:
             raise BadInput(f"the task {cls.name} reads no files, got {path}")
         task = Series.on_file(path, _of_series(settings), artefacts)
-        task.name = cls.name
-        return _by_nrmse(task)
+        task.name, task.framing = cls.name, cls.judged(task.answers)
+        return task
+
+    @classmethod
+    def judged(cls, answers: TargetCodec) -> PerStep:
+        """The framing of these answers, with the metric of the task as the first one."""
+        return PerStep(answers.loss, (cls.first_metric, *answers.metrics), cls.chance)
 
     @classmethod
     def forecast(cls, network: Model, how: ApplyOptions) -> Forecast:
@@ -122,13 +133,6 @@ class GeneratedSeries(Series):
     def deviation(self) -> np.ndarray:
         """Of each scaled column over the whole series."""
         return np.concatenate([self.scaler(x) for x in self.series]).std(axis=0)
-
-
-def _by_nrmse(task: Series) -> Series:
-    """The task, whose first metric is now the NRMSE."""
-    metrics = NormalisedError(), *task.answers.metrics
-    task.framing = PerStep(task.answers.loss, metrics, 1.0)
-    return task
 
 
 def _of_series(settings: Any) -> Any:

@@ -28,7 +28,7 @@ from ...errors import BadInput
 from ...settings import as_words
 from ..losses import Loss, Product, StepLoss
 from ..metrics import Metric, StepMean, wide
-from ..target_codec import TargetCodec
+from ..target_codec import Numbers, TargetCodec
 
 Levels = tuple[float, ...]
 
@@ -65,6 +65,11 @@ def _by_level(outputs: Any, levels: Levels) -> Any:
     """Outputs `(..., targets * levels)` as `(..., targets, levels)`."""
     targets = outputs.shape[-1] // len(levels)
     return outputs.reshape(*outputs.shape[:-1], targets, len(levels))
+
+
+def middle_of(levels: Sequence[float | None]) -> int:
+    """The place of the mean, `None`, among levels, or else of the level next to the median."""
+    return min(range(len(levels)), key=lambda n: abs((levels[n] or 0.5) - 0.5))
 
 
 def interval_name(share: float, calibrated: bool = False) -> str:
@@ -175,20 +180,21 @@ class MedianError(StepMean):
 
 
 @dataclasses.dataclass(frozen=True)
-class QuantileAnswers(TargetCodec):
+class QuantileAnswers(Numbers):
     """Numbers whose quantiles, of the `levels`, are learned."""
+
+    levels: Levels = ()
 
     @property
     def outputs(self) -> int:
-        return super().outputs * len(self.levels)
+        return self.width * len(self.levels)
 
     @property
-    def loss(self) -> Loss:
+    def loss(self) -> Loss:  # type: ignore[override]
         return Pinball(self.levels)
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        assert self.scaler is not None
         metrics: list[Metric] = [PinballInUnits(self.levels, self.scaler.factor)]
         if len(self.levels) > 1:
             metrics.append(Coverage(self.levels))
@@ -198,8 +204,7 @@ class QuantileAnswers(TargetCodec):
 
     def centre(self, outputs: Any) -> Any:
         """The level next to the median, `(..., targets)`."""
-        nearest = min(range(len(self.levels)), key=lambda n: abs(self.levels[n] - 0.5))
-        return sorted_quantiles(outputs, self.levels)[..., nearest]
+        return sorted_quantiles(outputs, self.levels)[..., middle_of(self.levels)]
 
     def drawn(self, outputs: jax.Array, chances: jax.Array) -> jax.Array:
         """The quantiles of other levels, `chances` `(..., targets)`.
@@ -225,7 +230,7 @@ class QuantileAnswers(TargetCodec):
         if plain.scaler is None:
             raise BadInput("its quantiles are not of numbers")
         levels = kept_numbers(kept["levels"], "levels")
-        return cls(None, plain.scaler, plain.chance, checked_levels(levels))
+        return cls(plain.scaler, plain.chance, checked_levels(levels))
 
 
 def fit_quantiles(later: np.ndarray, scaler: Scaler, levels: Levels) -> QuantileAnswers:
@@ -241,7 +246,7 @@ def fit_quantiles(later: np.ndarray, scaler: Scaler, levels: Levels) -> Quantile
         constant = np.quantile(later, levels, axis=0)[:, None]  # (levels, 1, targets)
         apart, q = later - constant, np.array(levels)[:, None, None]
         chance = float(np.maximum(q * apart, (q - 1) * apart).mean())
-    return QuantileAnswers(None, scaler, chance, levels)
+    return QuantileAnswers(scaler, chance, levels)
 
 
 def answers_from_json(kept: Any) -> TargetCodec:

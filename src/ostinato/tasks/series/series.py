@@ -9,7 +9,6 @@ import jax
 import numpy as np
 
 from ...cells import Model
-from ...data.artefact_checks import kept_texts
 from ...data.frames import is_frame
 from ...data.splits import PARTS, divided, shares
 from ...errors import BadInput, naming
@@ -23,19 +22,20 @@ from ..interface import Interface
 from ..task import Able, Artefacts
 from ..windows import Stream, Streamed, in_windows
 from . import naive_forecasts, series_data
-from .columns import Columns, fit_columns
+from .columns import fit_columns
 from .conformal import Conformal, calibrated, check_enough
 from .continuing import forecast_after
-from .forecast import Forecast, series_interface
+from .forecast import Forecast
 from .forecast_scores import Levels, hindcasts, naive_scales
 from .from_files import in_words, names_in, table_of_file
 from .known_future import with_future
 from .quantiles import answers_from_json, levels_of
+from .series_artefacts import SeriesArtefacts, series_interface
 from .series_rows import SeriesRows
 from .series_settings import COVERAGE, SeriesSettings
 from .series_table import given_series, is_table, text_columns
 from .series_targets import fit_forecasts, joined, pairs
-from .series_times import calendar_of, check_time
+from .series_times import calendar_of
 from .sparklines import sparklines
 
 UNCALIBRATED = "intervals are not calibrated yet, because training has not ended"
@@ -229,11 +229,14 @@ class Series(Streamed, FileTask, AnsweringTask):
         return self.forecasts
 
     @property
-    def levels(self) -> Levels:
-        """The levels of its forecasts; `None` is the mean."""
-        if self.calibration is not None:
-            return self.calibration.levels
+    def learned_levels(self) -> Levels:
+        """The levels that a network learns to forecast; `None` is the mean."""
         return self.quantiles or (None,)
+
+    @property
+    def levels(self) -> Levels:
+        """The levels of its forecasts, with those of calibrated intervals."""
+        return self.learned_levels if self.calibration is None else self.calibration.levels
 
     def stream_of(self, part: str) -> Stream:
         return self.parts[part]
@@ -308,21 +311,8 @@ class Series(Streamed, FileTask, AnsweringTask):
 
     @classmethod
     def check_artefacts(cls, artefacts: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        columns, answers = Columns.from_json(artefacts), answers_from_json(artefacts["answers"])
-        if "time" in artefacts:
-            check_time(artefacts["time"])
-        if artefacts["targets"] is not None:
-            targets = kept_texts(artefacts["targets"], "targets")
-            if not {*targets} <= {*columns.names}:
-                raise BadInput("its targets are not among its columns")
-            width = answers.width or 0
-            if not width or width % len(targets):
-                raise BadInput("its answers are not numbers, one per target and step ahead")
-            if "conformal" in artefacts:
-                sizes = width // len(targets), len(targets)
-                Conformal.from_json(artefacts["conformal"], *sizes, answers.levels or None)
-        naive_forecasts.check_errors(artefacts.get("naive_errors", {}), answers)
-        return columns.inputs, answers.outputs
+        kept = SeriesArtefacts.from_json(artefacts)
+        return kept.columns.inputs, kept.answers.outputs
 
     @classmethod
     def interface(cls, settings: Any, artefacts: Mapping[str, Any]) -> Interface:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ...data.scaling import Scaler
-from ..target_codec import TargetCodec
+from ..target_codec import Numbers
 from ..windows import Stream
 from .quantiles import fit_quantiles
 
@@ -31,7 +31,7 @@ def fit_forecasts(
     horizon: int,
     scaler: Scaler,
     levels: tuple[float, ...] | None,
-) -> TargetCodec:
+) -> Numbers:
     """How the next values are learned, scaled like the inputs.
 
     Args:
@@ -50,7 +50,7 @@ def fit_forecasts(
     tiled = Scaler(shift, factor, means)
     if levels is not None:
         return fit_quantiles(later, tiled, levels)
-    return TargetCodec(None, tiled, float(np.var(later, axis=0).mean()) if len(later) else 0.0)
+    return Numbers(tiled, float(np.var(later, axis=0).mean()) if len(later) else 0.0)
 
 
 def joined(streams: list[Stream], inputs: int, outputs: int | None) -> Stream:

@@ -15,7 +15,6 @@ from ...data.splits import shares
 from ...errors import BadInput
 from ...settings import setting
 from ..checks import checked_part
-from ..framing import PerStep
 from ..metrics import NEGLIGIBLE, Metric, total, wide
 from .generated_series import GeneratedSeries
 
@@ -215,11 +214,8 @@ class MemoryCapacity(GeneratedSeries):
 
     name = "memory-capacity"
     apply_options = ()
-
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
-        metrics = Capacity(), *self.answers.metrics
-        self.framing = PerStep(self.answers.loss, metrics, 0.0)
+    first_metric = Capacity()
+    chance = 0.0
 
     def generate(self, settings: Any, seed: int) -> tuple[np.ndarray, np.ndarray]:
         delays = settings.delays

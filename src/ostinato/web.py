@@ -1,15 +1,16 @@
 """What every server here does alike: where it listens, who is called by its name, and for how long.
 
-Nothing of it needs a package beyond the standard library, but for the protocol of uvicorn.
+uvicorn and starlette, which not every installation has, are imported when they are used.
 """
 
+import abc
 import asyncio
 import contextlib
 import ipaddress
 import socket
 import warnings
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -20,6 +21,11 @@ PATIENCE = 10.0  # seconds for a body to arrive
 HEADERS_WITHIN = 10.0  # seconds for a request to arrive
 LINGERING = 5.0  # seconds in which the rest of a refused request is read
 CONNECTIONS = 1000
+HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict]]
 Send = Callable[[dict], Awaitable[None]]
@@ -134,6 +140,88 @@ def impatient() -> Any:
     return Impatient
 
 
+class Refusals(NamedTuple):
+    """What a server says to a request that it refuses, a line each.
+
+    Attributes:
+        host: it names another host.
+        origin: it comes from a page of another site.
+        size: its body is too large.
+        time: its body is too large, or does not come in time.
+    """
+
+    host: str
+    origin: str
+    size: str
+    time: str
+
+
+class Gate(abc.ABC):
+    """An ASGI application around another: it checks who asks, and reads the body.
+
+    A page of another site must not use a local server through its reader's browser, so the `Host`
+    must be ours and an `Origin` must be that host with its port. A body is read up to a limit and
+    in time, before anything else happens.
+
+    Attributes:
+        headers: what every answer gets.
+        media_type: of a refusal.
+
+    Args:
+        app: the application.
+        hosts: the hosts by which it may be called, with their port; `None` for any.
+        limit: bytes of a body, at most.
+        refusals: what is said to a request that is refused.
+    """
+
+    headers: tuple[tuple[bytes, bytes], ...] = HEADERS
+    media_type: bytes
+
+    def __init__(self, app: Any, hosts: set[str] | None, limit: int, refusals: Refusals) -> None:
+        self.app, self.hosts, self.limit, self.refusals = app, hosts, limit, refusals
+
+    @abc.abstractmethod
+    def encoded(self, refusal: str) -> bytes:
+        """A refusal as the body of an answer."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        given = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        rest = to_the_end(receive)
+
+        async def guarded(message: dict) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message.get("headers", []), *self.headers]}
+            await send(message)
+
+        async def refuse(status: int, words: str) -> None:
+            await answer(guarded, rest, status, self.encoded(words), self.media_type)
+
+        if (refused := self.refusal(scope, given)) is not None:
+            return await refuse(403, refused)
+        length = given.get(b"content-length", "0")
+        if not length.isdecimal() or int(length[:20]) > self.limit:
+            return await refuse(413, self.refusals.size)
+        if (body := await read_body(rest, self.limit)) is None:
+            return await refuse(413, self.refusals.time)
+        await self.respond(scope, again(body, receive), guarded)
+
+    def refusal(self, scope: Scope, headers: dict[bytes, str]) -> str | None:
+        """Why a request is refused; `None` if it is not."""
+        host = headers.get(b"host", "").lower()
+        if self.hosts is not None and host not in self.hosts:
+            return self.refusals.host
+        origin = headers.get(b"origin")
+        if origin is not None and origin.lower().partition("://")[2] != host:
+            return self.refusals.origin
+        return None
+
+    async def respond(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request that may ask."""
+        await self.app(scope, receive, send)
+
+
 async def read_body(receive: Receive, limit: int) -> bytes | None:
     """The body of a request; `None` if it is too long or does not come in time."""
     body = bytearray()
@@ -184,8 +272,7 @@ async def answer(
     rest: Receive,
     status: int,
     body: bytes,
-    kind: bytes,
-    headers: Sequence[tuple] = (),
+    media_type: bytes,
 ) -> None:
     """A whole answer after which the connection is closed.
 
@@ -195,15 +282,15 @@ async def answer(
     Args:
         send: of the request.
         rest: what comes of its body, `to_the_end`.
-        status, body, kind, headers: of the answer.
+        status, body, media_type: of the answer.
     """
-    own = [
-        (b"content-type", kind + b"; charset=utf-8"),
+    headers = [
+        (b"content-type", media_type + b"; charset=utf-8"),
         (b"content-length", b"%d" % len(body)),
         (b"cache-control", b"no-store"),
         (b"connection", b"close"),
     ]
-    await send({"type": "http.response.start", "status": status, "headers": [*own, *headers]})
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body, "more_body": True})
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(LINGERING):
@@ -221,3 +308,12 @@ def json_object(body: bytes) -> dict[str, Any]:
     if not isinstance(sent, dict):
         raise BadInput("the request must be a JSON object")
     return sent
+
+
+def as_json(value: Any, status: int = 200) -> Any:
+    """An answer of starlette's whose body is JSON."""
+    from starlette.responses import Response
+
+    headers = {"cache-control": "no-store"}
+    body = msgspec.json.encode(value)
+    return Response(body, status, headers=headers, media_type="application/json")

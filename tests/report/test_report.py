@@ -24,7 +24,7 @@ from ostinato.lens import (
     spectral_radius,
 )
 from ostinato.lens.doctor.evidence import Finding
-from ostinato.report import network_charts, training_charts, write_report
+from ostinato.report import network_charts, run_page, training_charts, write_report
 from ostinato.report.network_charts import activity, reading, slowest
 from ostinato.report.page import Page, html
 from ostinato.report.run_page import key_numbers, page_of
@@ -297,7 +297,13 @@ def test_what_was_done_to_the_data_is_said():
 
 
 @pytest.fixture
-def ostinato_lens(ostinato, monkeypatch):
+def undrawn(monkeypatch):
+    """Pictures are empty files: `test_page` draws them."""
+    monkeypatch.setattr(run_page, "write_picture", lambda chart, path: path.touch())
+
+
+@pytest.fixture
+def ostinato_lens(ostinato, undrawn, monkeypatch):
     """Run `ostinato lens` without the doctor: the exit code, standard output and error."""
     monkeypatch.setattr(COMMAND, "examine", lambda run, task, report, devices: [])
     return partial(ostinato, "lens")
@@ -359,7 +365,7 @@ def without_checkpoints(path, folder):
     return shutil.copytree(path, folder / "bare", ignore=shutil.ignore_patterns("step-*"))
 
 
-def test_without_a_checkpoint_there_is_the_log(adding, tmp_path):
+def test_without_a_checkpoint_there_is_the_log(adding, undrawn, tmp_path):
     run = open_run(without_checkpoints(adding.run.path, tmp_path))
     assert run.steps() == []
     found = Parsed(write_report(run, FINDINGS).read_text())
@@ -407,7 +413,7 @@ def damaged(events: list[dict]) -> dict[str, list]:
     return changed
 
 
-def test_damaged_logs(adding, tmp_path):
+def test_damaged_logs(adding, undrawn, tmp_path):
     run = open_run(without_checkpoints(adding.run.path, tmp_path))
     whole = run.events()
     for name, events in damaged(whole).items():

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -53,49 +54,6 @@ def active(address):
     return json.loads(ask(address, "/health")[1].read())["active"]
 
 
-def test_clients_vanish_a_kill_and_an_end_in_the_middle(run):
-    with serving(run) as (process, address):
-        gone = [ask(address, "/generate", length=900_000, stream=True) for _ in range(3)]
-        for _, answer in gone:
-            assert answer.readline().startswith(b"data: ")
-        assert active(address) == 3
-        for connection, answer in gone:
-            answer.close()
-            connection.close()
-        deadline = time.monotonic() + 20
-        while active(address) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert active(address) == 0
-
-        session = json.loads(ask(address, "/sessions")[1].read())["session"]
-        ask(address, "/generate", session=session, prompt="the ", length=5)[1].read()
-        before = sorted(run.path.rglob("*"))
-        _, answer = ask(address, "/generate", length=900_000, stream=True)
-        assert answer.readline().startswith(b"data: ")
-        process.kill()
-        with pytest.raises((http.client.HTTPException, OSError)):
-            answer.read()
-        assert process.wait(timeout=20) == -signal.SIGKILL
-    assert sorted(run.path.rglob("*")) == before  # nothing was left behind
-
-    with serving(run, urlsplit(f"http://{address}").port) as (process, again):
-        assert again == address
-        _, answer = ask(again, "/generate", session=session, prompt="fox ", length=5)
-        (line,) = json.loads(answer.read()).values()
-        assert answer.status == 404 and line.startswith("there is no session") and "\n" not in line
-        _, answer = ask(again, "/generate", prompt="fox ", length=5, seed=1)
-        with jax.enable_x64(False):
-            assert json.loads(answer.read())["text"] == run.sample("fox ", 5, seed=1)
-
-        _, answer = ask(again, "/generate", length=900_000, stream=True)
-        assert answer.readline().startswith(b"data: ")
-        process.send_signal(signal.SIGTERM)
-        events = [line for line in answer.read().split(b"\n\n") if line]
-        assert json.loads(events[-1].removeprefix(b"data: "))["ended"] == "time"
-        assert process.wait(timeout=20) == 0
-        assert process.stdout.read() == ""
-
-
 def memory(process):
     """The most megabytes that a process has ever had in memory."""
     status = Path(f"/proc/{process.pid}/status").read_text()
@@ -118,17 +76,20 @@ def send_much(address, method="POST", megabytes=40, **headers):
         return b"".join(iter(lambda: connection.recv(1000), b""))
 
 
-def test_a_client_of_openai_a_huge_body_and_a_graceful_end(run):
-    """Over a socket, of a process that then ends when its last request does."""
-    openai = pytest.importorskip("openai")
-    with serving(run, grace=60) as (process, address):
-        asked = openai.OpenAI(api_key="none", base_url=f"http://{address}/v1")
-        how = {"model": run.path.name, "prompt": "the ", "max_tokens": 30, "seed": 3}
-        with jax.enable_x64(False):
-            expected = run.sample("the ", 30, seed=3)
-        assert asked.completions.create(**how).choices[0].text == expected
-        streamed = asked.completions.create(**how, stream=True)
-        assert "".join(chunk.choices[0].text for chunk in streamed) == expected
+def test_clients_vanish_huge_bodies_a_kill_and_a_graceful_end(run):
+    """A second process, on the port of the first, ends when its last request does."""
+    with serving(run) as (process, address):
+        gone = [ask(address, "/generate", length=900_000, stream=True) for _ in range(3)]
+        for _, answer in gone:
+            assert answer.readline().startswith(b"data: ")
+        assert active(address) == 3
+        for connection, answer in gone:
+            answer.close()
+            connection.close()
+        deadline = time.monotonic() + 20
+        while active(address) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert active(address) == 0
 
         before = memory(process)
         chunked = {"transfer-encoding": "chunked"}
@@ -140,10 +101,46 @@ def test_a_client_of_openai_a_huge_body_and_a_graceful_end(run):
         assert answer.startswith(b"HTTP/1.1 403 ") and b"not the host" in answer
         assert active(address) == 0
 
-        _, answer = ask(address, "/generate", length=3000, stream=True, seed=1)
+        session = json.loads(ask(address, "/sessions")[1].read())["session"]
+        ask(address, "/generate", session=session, prompt="the ", length=5)[1].read()
+        before = sorted(run.path.rglob("*"))
+        _, answer = ask(address, "/generate", length=900_000, stream=True)
+        assert answer.readline().startswith(b"data: ")
+        process.kill()
+        with pytest.raises((http.client.HTTPException, OSError)):
+            answer.read()
+        assert process.wait(timeout=20) == -signal.SIGKILL
+    assert sorted(run.path.rglob("*")) == before  # nothing was left behind
+
+    with serving(run, urlsplit(f"http://{address}").port, grace=60) as (process, again):
+        assert again == address
+        _, answer = ask(again, "/generate", session=session, prompt="fox ", length=5)
+        (line,) = json.loads(answer.read()).values()
+        assert answer.status == 404 and line.startswith("there is no session") and "\n" not in line
+        _, answer = ask(again, "/generate", prompt="fox ", length=5, seed=1)
+        with jax.enable_x64(False):
+            assert json.loads(answer.read())["text"] == run.sample("fox ", 5, seed=1)
+
+        if find_spec("openai"):
+            _ask_as_a_client_of_openai(again, run)
+
+        _, answer = ask(again, "/generate", length=3000, stream=True, seed=1)
         assert answer.readline().startswith(b"data: ")
         process.send_signal(signal.SIGTERM)
         events = [line for line in answer.read().split(b"\n\n") if line.strip()]
         last = json.loads(events[-1].strip().removeprefix(b"data: "))
         assert last == {"ended": "length", "length": 3000, "seed": 1}
         assert process.wait(timeout=50) == 0
+        assert process.stdout.read() == ""
+
+
+def _ask_as_a_client_of_openai(address, run):
+    import openai
+
+    asked = openai.OpenAI(api_key="none", base_url=f"http://{address}/v1")
+    how = {"model": run.path.name, "prompt": "the ", "max_tokens": 30, "seed": 3}
+    with jax.enable_x64(False):
+        expected = run.sample("the ", 30, seed=3)
+    assert asked.completions.create(**how).choices[0].text == expected
+    streamed = asked.completions.create(**how, stream=True)
+    assert "".join(chunk.choices[0].text for chunk in streamed) == expected

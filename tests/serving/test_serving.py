@@ -17,9 +17,10 @@ from ostinato import Config
 from ostinato.errors import BadInput
 from ostinato.serving.app import Service
 from ostinato.serving.gate import Gate
-from ostinato.serving.requests import Completion, Generate, Limits, Nothing
+from ostinato.serving.requests import Completion, Generate, Limits
 from ostinato.serving.stepped import Busy
 from ostinato.serving.worker import Full
+from ostinato.settings import NoSettings
 from ostinato.tasks import Adding
 from untrained import untrained, untrained_run, write_files
 
@@ -343,6 +344,18 @@ def test_what_ends_takes_on_nothing(run):
         assert client.post("/generate", json={"length": 5}).status_code == 503
 
 
+def test_a_text_ends_with_the_time_that_a_server_has_left(run):
+    with client_of(run, Limits(slots=1)) as client:
+        service = client.service
+
+        async def stream():
+            answer = await service.stepped.generate(None, Generate(length=9000, stream=True), {})
+            service.end_soon(0.0)
+            return [one async for one in answer.body_iterator]
+
+        assert b'"ended":"time"' in client.portal.call(stream)[-1]
+
+
 def test_health_numbers_and_the_page(client):
     client.post("/generate", json={"length": 3})
     assert client.get("/health").json()["status"] == "ok"
@@ -445,7 +458,7 @@ def test_nobody_waits_longer_for_a_whole_answer_than_they_may(run_of, monkeypatc
 
         async def ask(gone, error):
             with pytest.raises(error):
-                await whole.each(Asking(gone), Nothing(), {"texts": ["fine"]})
+                await whole.each(Asking(gone), NoSettings(), {"texts": ["fine"]})
             await asyncio.sleep(0)  # what was cancelled hears of it
 
         client.portal.call(ask, True, Full)

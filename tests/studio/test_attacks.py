@@ -314,6 +314,7 @@ def test_a_folder_that_vanishes(tmp_path):
 
 def test_a_body_that_never_ends_is_given_up(monkeypatch):
     monkeypatch.setattr(web, "PATIENCE", 0.1)
+    monkeypatch.setattr(web, "LINGERING", 0.1)
     sent = []
 
     async def app(scope, receive, send):

@@ -1,5 +1,6 @@
 """What the pages Inside and Play ask of a network, without a browser."""
 
+import asyncio
 import json
 
 import jax
@@ -7,11 +8,13 @@ import pytest
 
 from doctest_names import RUN, run_folder
 from ostinato.errors import BadInput
-from ostinato.runs import Config, train
+from ostinato.runs import Config
 from ostinato.studio import worker
+from ostinato.studio.app import Studio
 from ostinato.studio.views import READ_TEXT
 from ostinato.tasks import TASKS, PassageTask
-from studio.pages import a_log, served, write_run
+from studio.pages import a_log, write_run
+from untrained import untrained_run
 
 
 def test_the_tasks_that_can_be_looked_into_are_those_with_a_passage():
@@ -71,7 +74,7 @@ def test_wrong_numbers_are_one_clear_line(asked, words):
         list(worker.play({"path": str(run_folder() / RUN), **asked}))
 
 
-def test_labels_of_a_file_below_the_folder_only(tmp_path):
+def test_labels_of_a_file_below_the_folder_only(tmp_path, monkeypatch):
     folder = tmp_path / "runs"
     folder.mkdir()
     (tmp_path / "secret.txt").write_text(LABELS)
@@ -79,21 +82,31 @@ def test_labels_of_a_file_below_the_folder_only(tmp_path):
     (folder / "bytes.txt").write_bytes(b"yes\n\xff\n")
     (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
     write_run(folder / "run", a_log())
-    with served(folder) as studio:
-        asked = {"name": "run", "what": "find", "pattern": "labels", "text": TEXT}
-        outside = ("../secret.txt", str(tmp_path / "secret.txt"), "link.txt", "run/../labels.txt")
-        for file in (*outside, "run", "none.txt", "./labels.txt", "x" * 2000):
-            status, found = studio.send("/api/inside", **asked, file=file)
-            assert status == 400 and "below the folder of the studio" in found["error"], file
-        status, found = studio.send("/api/inside", **asked, file="labels.txt")
-        assert status == 400 and "model.json" in found["error"]  # it was read; the run is none
-        status, found = studio.send("/api/inside", **asked, file="bytes.txt")
-        assert status == 400 and found["error"] == "bytes.txt is not UTF-8: byte 4 is wrong"
+    studio, asked = Studio(folder), []
+
+    async def ask(seconds, **request):
+        asked.append(request)
+
+    monkeypatch.setattr(studio.looking, "ask", ask)
+
+    def find(file):
+        sent = {"name": "run", "what": "find", "pattern": "labels", "text": TEXT, "file": file}
+        asyncio.run(studio.inside(sent))
+
+    outside = ("../secret.txt", str(tmp_path / "secret.txt"), "link.txt", "run/../labels.txt")
+    for file in (*outside, "run", "none.txt", "./labels.txt", "x" * 2000):
+        with pytest.raises(BadInput, match="below the folder of the studio"):
+            find(file)
+    with pytest.raises(BadInput, match=r"^bytes\.txt is not UTF-8: byte 4 is wrong$"):
+        find("bytes.txt")
+    assert asked == []
+    find("labels.txt")
+    assert asked[0]["labels"] == LABELS and asked[0]["source"] == "labels.txt"
 
 
 def test_a_series_is_drawn_on(tmp_path):
     settings = {"task": "mackey-glass", "samples": 400, "washout": 10, "length": 20}
-    train(Config(**settings, cell="gru", units=4, steps=2), tmp_path / "run")
+    untrained_run(Config(**settings, cell="gru", units=4, steps=2), tmp_path / "run")
     found = worker.forecast({"path": str(tmp_path / "run")})
     json.dumps(found)
     assert found["place"] == {"series": 0, "begin": 240, "steps": 100}

@@ -39,5 +39,11 @@ const OstinatoLook = (() => {
     };
   }
 
-  return { dark, narrow, traces, layout, options: { responsive: true, displayModeBar: false } };
+  // The colour of a piece of text, for a number from -1 to 1: blue, none, red.
+  function tint(share) {
+    const colour = share < 0 ? "40,110,200" : "215,60,45";
+    return `rgba(${colour},${(0.7 * Math.abs(share)).toFixed(3)})`;
+  }
+
+  return { dark, narrow, traces, layout, tint, options: { responsive: true, displayModeBar: false } };
 })();

@@ -2,7 +2,7 @@
 (() => {
   const read = (id) => JSON.parse(document.getElementById(id).textContent);
   const plots = [...document.querySelectorAll(".plot")];
-  const { dark, narrow, traces, layout: layoutOf, options } = OstinatoLook;
+  const { dark, narrow, traces, layout: layoutOf, tint, options } = OstinatoLook;
   const PRINTED = 660; // pixels: the width of a page without its margins
 
   const charts = read("charts");
@@ -48,9 +48,7 @@
     const values = units[unit];
     const most = Math.max(...values.map(Math.abs)) || 1;
     spans.forEach((span, t) => {
-      const share = values[t] / most;
-      const colour = share < 0 ? "40,110,200" : "215,60,45";
-      span.style.backgroundColor = "rgba(" + colour + "," + (0.7 * Math.abs(share)).toFixed(3) + ")";
+      span.style.backgroundColor = tint(values[t] / most);
       span.title = "unit " + unit + ": " + values[t];
     });
     document.getElementById("low").textContent = (-most).toPrecision(3);

@@ -127,11 +127,10 @@ class Page:
         notice: why the run stopped, if it diverged; else empty.
         numbers: the key numbers by name.
         findings: the doctor's findings.
-        sections: the charts.
+        sections: the charts, and tables and charts of what was measured on request.
         samples: texts sampled during training.
         reading: a text with unit activations, or `None`.
         config: the settings.
-        measures: tables and charts of what was measured on request.
         notes: what was done to the data, a sentence each.
     """
 
@@ -140,11 +139,10 @@ class Page:
     notice: str
     numbers: dict[str, str]
     findings: list[Finding]
-    sections: list[Section]
+    sections: Sequence[Part]
     samples: list[Sample]
     reading: Reading | None
     config: Config
-    measures: Sequence[Part] = ()
     notes: Sequence[str] = ()
 
 
@@ -160,7 +158,7 @@ def html(page: Page) -> str:
     """
     main = [
         f"<section><h2>Findings</h2>{_findings(page.findings)}</section>",
-        *(part.html() for part in [*page.sections, *page.measures]),
+        *(part.html() for part in page.sections),
         _samples(page.samples),
         _reading(page.reading),
         _notes(page.notes),
@@ -170,7 +168,7 @@ def html(page: Page) -> str:
         page.title,
         page.subtitle,
         main="".join(main),
-        charts=charts_of([*page.sections, *page.measures]),
+        charts=charts_of(page.sections),
         notice=page.notice,
         numbers=page.numbers,
         activity=_numbers(page.reading),

@@ -14,7 +14,7 @@ from ..lens.doctor.evidence import Finding
 from ..progress import Report, each, silent
 from ..runs import Config, Run, Saved
 from ..runs.build import steps_of
-from ..runs.folder.events import Divergence, Train, Valid, ending, logged_steps, opens
+from ..runs.folder.events import Divergence, Valid, ending, logged_steps, opens
 from ..tasks import PicturedTask, Task
 from ..wiring import Network
 from .network_charts import (
@@ -33,7 +33,14 @@ from .pictures import write_picture
 from .series_charts import all_forecasts, can_forecast, trust
 from .special_charts import heads_and_memory, reservoir_spectra
 from .subject import RunCourse, Subject, course, subject
-from .training_charts import Course, gradient_maps, losses, memory_over_training, steps_taken
+from .training_charts import (
+    Course,
+    gradient_maps,
+    losses,
+    memory_over_training,
+    speed_by_step,
+    steps_taken,
+)
 
 SAMPLES = 8
 PAGE = "report.html"
@@ -77,7 +84,8 @@ def write_report(
     whole = run.steps() or data
     report(0, None, "reading the data and the network")
     about = subject(run, data, task, like) if whole else course(run, task)
-    page = dataclasses.replace(page_of(about, findings, report), measures=measures)
+    page = page_of(about, findings, report)
+    page = dataclasses.replace(page, sections=[*page.sections, *measures])
     path = (run.path if folder is None else folder) / PAGE
     path.parent.mkdir(parents=True, exist_ok=True)
     if find_spec("matplotlib") is None:
@@ -86,7 +94,7 @@ def write_report(
     else:
         pictures = inside if folder is None else folder
         pictures.mkdir(exist_ok=True)
-        charts = charts_of([*page.sections, *measures])
+        charts = charts_of(page.sections)
         for chart in each(charts, report, "drawing the charts as PNG", len(charts)):
             write_picture(chart, pictures / f"{chart.name}.png")
     report(0, None, "writing the page")
@@ -239,8 +247,8 @@ def speed(course: Course) -> float | None:
 
     The median leaves out the compilation time in the first entry.
     """
-    entries = [e for e in course.of_form(Train) if "symbols" in e and e.get("took", 0.0) > 0]
-    return median(e["symbols"] / e["took"] for e in entries) if entries else None
+    speeds = [value for _, value in speed_by_step(course)]
+    return median(speeds) if speeds else None
 
 
 def in_words(seconds: float) -> str:

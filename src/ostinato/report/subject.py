@@ -89,13 +89,8 @@ def subject(
         batch = task.batch(first_counted(task, SEQUENCES), SEQUENCES)
         symbols, where = _symbols(task, "train"), "the training part"
     layer, few, state, at = looked_at(network, batch, SEQUENCES)
-    logged = course(run, task)
     return Subject(
-        events=logged.events,
-        goal=logged.goal,
-        clip=logged.clip,
-        run=run,
-        task=task,
+        **vars(course(run, task)),
         step=step,
         whole=network,
         network=layer,

@@ -190,10 +190,9 @@ def steps_taken(course: Course) -> list[Chart]:
 
 def speed_over_training(course: Course) -> list[Chart]:
     """Symbols per second between two log entries; empty if the log does not say."""
-    entries = [e for e in course.of_form(Train) if "symbols" in e and e.get("took", 0.0) > 0]
-    if not entries:
+    if not (speeds := speed_by_step(course)):
         return []
-    speeds = numbers(entry["symbols"] / entry["took"] for entry in entries)
+    steps, values = zip(*speeds, strict=True)
     return [
         Lines(
             name="speed",
@@ -202,11 +201,20 @@ def speed_over_training(course: Course) -> list[Chart]:
                 "Symbols per second of training, without validations. The first entry includes "
                 "compiling."
             ),
-            series=[Series("speed", [entry["step"] for entry in entries], speeds)],
+            series=[Series("speed", steps, numbers(values))],
             x_title=STEP,
             y_title="symbols per second",
             from_zero=True,
         )
+    ]
+
+
+def speed_by_step(course: Course) -> list[tuple[int, float]]:
+    """The step and the symbols per second of each entry of the log that says them."""
+    return [
+        (entry["step"], entry["symbols"] / entry["took"])
+        for entry in course.of_form(Train)
+        if "symbols" in entry and entry.get("took", 0.0) > 0
     ]
 
 

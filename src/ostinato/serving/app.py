@@ -1,5 +1,6 @@
 """A served run: which routes it has depends on what its network does."""
 
+import asyncio
 import dataclasses
 import time
 from collections.abc import AsyncIterator
@@ -7,7 +8,6 @@ from contextlib import asynccontextmanager
 from functools import cached_property
 from typing import Any
 
-import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -19,15 +19,15 @@ from ..errors import BadInput
 from ..runs import Run
 from ..runs.folder.provenance import versions
 from ..runs.streaming.codecs import codec_of
+from ..web import as_json
 from ..wiring.stepping import Stepping
-from .batcher import Batcher
 from .completions import Completions, NoModel
 from .gate import Metrics
 from .requests import Endpoint, Limits, openapi, page
 from .stepped import Busy, NoSession, Sessions, Stepped
 from .turns import Turns
 from .whole_answers import USES, WholeAnswers
-from .worker import Full
+from .worker import Full, Worker
 
 STATUS: dict[type[Exception], int] = {
     NoSession: 404,
@@ -78,37 +78,35 @@ class Service:
             Endpoint("GET", "/openapi.json", "These routes, for programs", self.openapi),
             Endpoint("GET", "/", "These routes, for people", self.page),
         ]
-        for some in (self.stepped, self.whole):
-            self.endpoints += [] if some is None else some.endpoints()
+        self.workers: list[Worker] = []
+        if self.whole is not None:
+            self.workers.append(self.whole.gatherer)
+            self.endpoints += self.whole.endpoints()
+        if self.stepped is not None:
+            self.workers.append(self.stepped.turns.batcher)
+            self.endpoints += self.stepped.endpoints()
 
     def _stepped(self) -> Stepped:
-        task, limits = self.run.config.task, self.limits
+        task = self.run.config.task
         network = self.run.network()  # it is read now, also for what is answered as a whole
         interface = task.kind.interface(task.settings, self.run.artefacts)
         stepping = Stepping.of(network, interface.residual)
         codec = codec_of(interface)
-        batcher = Batcher(
-            stepping, self.run.sizes.inputs, slots=limits.slots, waiting=limits.waiting
-        )
-        turns = Turns(batcher, limits.length, limits.seconds)
+        turns = Turns(stepping, self.run.sizes.inputs, self.limits)
         if codec.text is None:
             return Stepped(turns, codec, self.sessions)
-        return Completions(turns, codec, self.sessions, codec.text, self.name)
+        return Completions(turns, codec, self.sessions, codec.text, name=self.name)
 
     def app(self) -> Starlette:
         """The ASGI application, without its gate."""
 
         @asynccontextmanager
         async def lifespan(app: Starlette) -> AsyncIterator[None]:
-            if self.whole is not None:
-                self.whole.gatherer.start()
-            if self.stepped is not None:
-                await self.stepped.turns.start()
+            for worker in self.workers:
+                await asyncio.to_thread(worker.start)
             yield
-            if self.whole is not None:
-                self.whole.gatherer.end()
-            if self.stepped is not None:
-                await self.stepped.turns.end()
+            for worker in self.workers:
+                await asyncio.to_thread(worker.end)
 
         routes = [Route(x.path, _route(x), methods=[x.method]) for x in self.endpoints]
         wrong: Any = {404: lost, 405: lost}
@@ -116,23 +114,16 @@ class Service:
 
     def end_soon(self, seconds: float) -> None:
         """Take on nothing more, and let what goes on end within some seconds."""
-        end = time.monotonic() + seconds
-        if self.stepped is not None:
-            self.stepped.turns.ending = end
-        if self.whole is not None:
-            self.whole.ending = end
+        for worker in self.workers:
+            worker.closing = time.monotonic() + seconds
 
     async def health(self, request: Request, chosen: Any, more: Any) -> Any:
         numbers = {name: int(value) for name, (_, value) in self._gauges().items()}
         return {"status": "ok", "run": self.name, "task": self.run.config.task.name, **numbers}
 
     def _gauges(self) -> dict[str, tuple[str, float]]:
-        active = waiting = 0
-        if self.stepped is not None:
-            batcher = self.stepped.turns.batcher
-            active, waiting = len(batcher.active), len(batcher.queue)
-        if self.whole is not None:
-            waiting += len(self.whole.gatherer.queue)
+        active = 0 if self.stepped is None else len(self.stepped.turns.batcher.active)
+        waiting = sum(len(worker.queue) for worker in self.workers)
         return {
             "active": ("Requests that are being stepped.", active),
             "waiting": ("Requests that wait for their turn.", waiting),
@@ -165,16 +156,6 @@ def _route(endpoint: Endpoint) -> Any:
         return answer if isinstance(answer, Response) else as_json(answer)
 
     return route
-
-
-def as_json(answer: Any, status: int = 200) -> Response:
-    """An answer as JSON."""
-    return Response(
-        msgspec.json.encode(answer),
-        status,
-        headers={"cache-control": "no-store"},
-        media_type="application/json",
-    )
 
 
 def failure(request: Request, status: int, words: str) -> Response:

@@ -95,9 +95,9 @@ class Batcher(Worker):
         stepping: Stepping,
         inputs: int,
         *,
-        slots: int = SIZES[-1],
-        waiting: int = 1000,
-        hear: Callable[[list[Job]], None] = lambda jobs: None,
+        slots: int,
+        waiting: int,
+        hear: Callable[[list[Job]], None],
     ) -> None:
         super().__init__("batcher", waiting)
         self.slots, self.hear = slots, hear
@@ -242,21 +242,16 @@ class Batcher(Worker):
 
     def _note(self, job: Job, outputs: np.ndarray, symbol: int, log: float) -> None:
         """What a turn brought to a job."""
-        last = job.place + 1 == len(job.values)
-        if not last:
-            job.place += 1
+        job.place += 1
+        if job.place < len(job.values):
             if job.scored:
                 job.logs.append(log)
             return
         job.outputs = outputs
-        if job.drawn >= job.draws:
-            job.place += 1
-            job.ended = "length"
-            return
-        job.values.append(symbol)
-        job.logs.append(log)
-        job.place += 1
-        job.drawn += 1
+        if job.drawn < job.draws:
+            job.values.append(symbol)
+            job.logs.append(log)
+            job.drawn += 1
         if job.drawn == job.draws:
             job.ended = "length"
         for stop in job.stops:

@@ -33,9 +33,9 @@ class Completions(Texts):
         name: of the model.
     """
 
-    def __init__(self, *given: Any) -> None:
-        *rest, self.name = given
-        super().__init__(*rest)
+    def __init__(self, *given: Any, name: str) -> None:
+        super().__init__(*given)
+        self.name = name
         self.created = int(time.time())
 
     def endpoints(self) -> list[Endpoint]:

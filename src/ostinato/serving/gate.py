@@ -1,9 +1,4 @@
-"""Who may ask, how much, and what is counted: an ASGI application around another.
-
-A page of another site must not use the server through its reader's browser, so the `Host` must be
-ours and an `Origin` must be that host. A body is read here, up to a limit and in time, before
-anything else happens.
-"""
+"""What a served run counts, and the gate around it that counts every request."""
 
 import resource
 import sys
@@ -13,17 +8,13 @@ from typing import Any
 
 import msgspec
 
-from ..web import Receive, Scope, Send, again, answer, read_body, to_the_end
+from .. import web
+from ..web import Receive, Refusals, Scope, Send
 
-HEADERS = (
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (
-        b"content-security-policy",
-        b"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
-        b"frame-ancestors 'none'",
-    ),
+POLICY = (
+    b"content-security-policy",
+    b"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+    b"frame-ancestors 'none'",
 )
 
 
@@ -42,29 +33,39 @@ class Metrics:
 
     def as_text(self, gauges: dict[str, tuple[str, float]], counters: dict) -> str:
         """All numbers; gauges and counters are pairs of a line of help and a number, by name."""
-        lines = ["# HELP ostinato_requests_total Requests that were answered."]
-        lines.append("# TYPE ostinato_requests_total counter")
-        for (route, status), count in sorted(self.requests.items()):
-            lines.append(f'ostinato_requests_total{{route="{route}",status="{status}"}} {count}')
-        lines.append("# HELP ostinato_request_seconds_total Seconds that requests took.")
-        lines.append("# TYPE ostinato_request_seconds_total counter")
-        for route, seconds in sorted(self.seconds.items()):
-            lines.append(f'ostinato_request_seconds_total{{route="{route}"}} {seconds:.6f}')
         unit = 1 if sys.platform == "darwin" else 1024
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
         own = {
             "memory_peak_bytes": ("The most memory that the process has had.", float(peak)),
             "start_time_seconds": ("When the server was started.", self._started),
         }
-        for kind, numbers in (("counter", counters), ("gauge", {**gauges, **own})):
-            for name, (words, value) in numbers.items():
-                lines.append(f"# HELP ostinato_{name} {words}")
-                lines.append(f"# TYPE ostinato_{name} {kind}")
-                lines.append(f"ostinato_{name} {value:g}")
-        return "\n".join(lines) + "\n"
+        requests = {
+            f'{{route="{route}",status="{status}"}}': str(count)
+            for (route, status), count in sorted(self.requests.items())
+        }
+        seconds = {
+            f'{{route="{route}"}}': f"{taken:.6f}" for route, taken in sorted(self.seconds.items())
+        }
+        return "".join(
+            [
+                _family("requests_total", "counter", "Requests that were answered.", requests),
+                _family("request_seconds_total", "counter", "Seconds that requests took.", seconds),
+                *(
+                    _family(name, kind, words, {"": f"{value:g}"})
+                    for kind, numbers in (("counter", counters), ("gauge", {**gauges, **own}))
+                    for name, (words, value) in numbers.items()
+                ),
+            ]
+        )
 
 
-class Gate:
+def _family(name: str, kind: str, words: str, values: dict[str, str]) -> str:
+    """The lines of one metric, with its values by their labels."""
+    head = f"# HELP ostinato_{name} {words}\n# TYPE ostinato_{name} {kind}\n"
+    return head + "".join(f"ostinato_{name}{labels} {value}\n" for labels, value in values.items())
+
+
+class Gate(web.Gate):
     """
     Args:
         app: the application.
@@ -74,10 +75,20 @@ class Gate:
         routes: the paths that are counted by their names; others are counted together.
     """
 
+    headers = (*web.HEADERS, POLICY)
+    media_type = b"application/json"
+
     def __init__(
         self, app: Any, hosts: set[str] | None, body: int, metrics: Metrics, routes: set[str]
     ) -> None:
-        self.app, self.hosts, self.body = app, hosts, body
+        too_large = f"a request has at most {body} bytes"
+        refusals = Refusals(
+            host="this is not the host that the server was started with",
+            origin="requests from pages of other sites are refused",
+            size=too_large,
+            time=f"{too_large}, and arrives in time",
+        )
+        super().__init__(app, hosts, body, refusals)
         self.metrics, self.routes = metrics, routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -89,39 +100,13 @@ class Gate:
 
         async def counted(message: dict) -> None:
             nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                message = {**message, "headers": [*message.get("headers", []), *HEADERS]}
+            status = message.get("status", status)
             await send(message)
 
         try:
-            await self._checked(scope, receive, counted)
+            await super().__call__(scope, receive, counted)
         finally:
             self.metrics.note(route, status, time.monotonic() - begin)
 
-    async def _checked(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        rest = to_the_end(receive)
-        if (refused := self._refusal(headers)) is not None:
-            return await _refuse(send, rest, 403, refused)
-        length = headers.get(b"content-length", "0")
-        too_large = f"a request has at most {self.body} bytes"
-        if not length.isdecimal() or int(length[:20]) > self.body:
-            return await _refuse(send, rest, 413, too_large)
-        body = await read_body(rest, self.body)
-        if body is None:
-            return await _refuse(send, rest, 413, f"{too_large}, and arrives in time")
-        await self.app(scope, again(body, receive), send)
-
-    def _refusal(self, headers: dict[bytes, str]) -> str | None:
-        host = headers.get(b"host", "").lower()
-        if self.hosts is not None and host not in self.hosts:
-            return "this is not the host that the server was started with"
-        origin = headers.get(b"origin")
-        if origin is not None and origin.lower().partition("://")[2] != host:
-            return "requests from pages of other sites are refused"
-        return None
-
-
-async def _refuse(send: Send, rest: Receive, status: int, words: str) -> None:
-    await answer(send, rest, status, msgspec.json.encode({"error": words}), b"application/json")
+    def encoded(self, refusal: str) -> bytes:
+        return msgspec.json.encode({"error": refusal})

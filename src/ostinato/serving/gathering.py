@@ -28,7 +28,7 @@ class Gatherer(Worker):
         waiting: how many requests may wait.
     """
 
-    def __init__(self, answer: Callable[..., list[Any]], waiting: int = 1000) -> None:
+    def __init__(self, answer: Callable[..., list[Any]], waiting: int) -> None:
         super().__init__("gatherer", waiting)
         self._answer = answer
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ..errors import BadInput
 from ..names import nearest
-from ..settings import make, setting, settings_of, shown
+from ..settings import NoSettings, make, setting, settings_of, shown
 from ..web import json_object
 
 SEEDS = 2**32 - 1
@@ -84,11 +84,6 @@ class Steps:
     steps: int | None = setting(None, "how many steps; the horizon of the run", min=1, max=10_000)
 
 
-@dataclasses.dataclass(frozen=True)
-class Nothing:
-    pass
-
-
 class Endpoint(NamedTuple):
     """A route.
 
@@ -105,22 +100,21 @@ class Endpoint(NamedTuple):
     path: str
     help: str
     call: Callable[..., Any]
-    body: type | None = None
+    body: type = NoSettings
     lists: Mapping[str, str] = {}
     lenient: bool = False
 
     def read(self, body: bytes) -> tuple[Any, dict[str, Any]]:
         """The settings in a body, and what it has besides them."""
         sent = json_object(body) if body.strip() else {}
-        kind = self.body or Nothing
-        known = settings_of(kind)
+        known = settings_of(self.body)
         for name in sent:
             if name not in known and name not in self.lists and not self.lenient:
                 names = [*self.lists, *known]
                 near = nearest(name, names)
                 meant = f"; did you mean {near}?" if near else f"; it takes {', '.join(names)}"
                 raise BadInput(f"{self.path} takes no {shown(name)}{meant}")
-        chosen = make(kind, {name: x for name, x in sent.items() if name in known})
+        chosen = make(self.body, {name: x for name, x in sent.items() if name in known})
         return chosen, {name: sent[name] for name in self.lists if name in sent}
 
 
@@ -148,7 +142,7 @@ def openapi(endpoints: list[Endpoint], title: str, version: str) -> dict[str, An
                 "4XX": {"description": "what is wrong with the request, in one line"},
             },
         }
-        if one.body is not None or one.lists:
+        if settings_of(one.body) or one.lists:
             entry["requestBody"] = {"content": {"application/json": {"schema": _schema(one)}}}
         if "{" in one.path:
             name = one.path.partition("{")[2].partition("}")[0]
@@ -161,7 +155,7 @@ def openapi(endpoints: list[Endpoint], title: str, version: str) -> dict[str, An
 
 def _schema(endpoint: Endpoint) -> dict[str, Any]:
     properties: dict[str, Any] = {name: {"description": x} for name, x in endpoint.lists.items()}
-    for name, one in settings_of(endpoint.body or Nothing).items():
+    for name, one in settings_of(endpoint.body).items():
         kinds = [KINDS[one.type], *(["null"] if one.optional else [])]
         entry: dict[str, Any] = {
             "type": kinds if len(kinds) > 1 else kinds[0],
@@ -179,7 +173,7 @@ def page(endpoints: list[Endpoint], title: str) -> str:
     parts = []
     for one in endpoints:
         rows = [(name, "", x) for name, x in one.lists.items()]
-        for name, field in settings_of(one.body or Nothing).items():
+        for name, field in settings_of(one.body).items():
             usual = "" if field.default is None else repr(field.default)
             rows.append((name, usual, field.help))
         table = "".join(

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from ..errors import BadInput
 from ..runs.streaming.codecs import StepCodec
 from .batcher import Job
-from .requests import Endpoint, Nothing, listed
+from .requests import Endpoint, listed
 from .turns import Turns
 
 VALUES = {"value": "what the next step reads", "values": "or several of them, in a list"}
@@ -113,7 +113,7 @@ class Stepped:
         return [
             Endpoint("POST", "/sessions", "Begin a session, which keeps its state", self.begin),
             Endpoint("DELETE", "/sessions/{session}", "End a session", self.close),
-            Endpoint("POST", step, "Read a value, and answer", self.step, Nothing, VALUES),
+            Endpoint("POST", step, "Read a value, and answer", self.step, lists=VALUES),
         ]
 
     async def begin(self, request: Request, chosen: Any, more: Any) -> Any:

@@ -14,7 +14,9 @@ from starlette.responses import StreamingResponse
 from ..decoding.text import Decoder, Stop
 from ..errors import BadInput
 from ..runs.streaming.readers import CharacterReader
+from ..wiring.stepping import Stepping
 from .batcher import Batcher, Job
+from .requests import Limits
 from .worker import Full
 
 TOGETHER = 0.001  # seconds for each active request, in which text is gathered before it is sent
@@ -47,23 +49,17 @@ class Turns:
     """Gives jobs to a batcher, and waits for them.
 
     Args:
-        batcher: it takes the turns.
-        length: values that a request may read and write.
-        seconds: that it may take.
+        stepping: the network.
+        inputs: the size of its input vectors; see `Batcher`.
+        limits: those of the server.
     """
 
-    def __init__(self, batcher: Batcher, length: int, seconds: float) -> None:
-        self.batcher, self.length, self.seconds = batcher, length, seconds
-        self.ending = float("inf")  # when everything must have ended
+    def __init__(self, stepping: Stepping, inputs: int, limits: Limits) -> None:
+        self.batcher = Batcher(
+            stepping, inputs, slots=limits.slots, waiting=limits.waiting, hear=self._hear
+        )
+        self.length, self.seconds = limits.length, limits.seconds
         self._loop: asyncio.AbstractEventLoop | None = None
-        batcher.hear = self._hear
-
-    async def start(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        await asyncio.to_thread(self.batcher.start)
-
-    async def end(self) -> None:
-        await asyncio.to_thread(self.batcher.end)
 
     def _hear(self, jobs: list[Job]) -> None:
         """In the thread of the batcher: wake whoever waits for what has ended."""
@@ -72,12 +68,11 @@ class Turns:
             self._loop.call_soon_threadsafe(lambda: [job.waiter.set() for job in over])
 
     def _submit(self, job: Job) -> None:
-        if self.ending < float("inf"):
-            raise Full
         count = len(job.values) + job.draws
         if count > self.length:
             raise BadInput(f"a request reads and writes at most {self.length} values, got {count}")
         job.deadline = time.monotonic() + self.seconds
+        self._loop = asyncio.get_running_loop()
         job.waiter = asyncio.Event()  # set when it has ended, and its state is kept
         self.batcher.add(job)
 
@@ -94,7 +89,7 @@ class Turns:
 
     async def _end(self, job: Job, seconds: float) -> None:
         """Wait until a job has ended, but no longer than some seconds."""
-        job.deadline = min(job.deadline, self.ending)
+        job.deadline = min(job.deadline, self.batcher.closing)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await job.waiter.wait()

@@ -12,10 +12,10 @@ from starlette.requests import Request
 
 from ..errors import BadInput, needing
 from ..runs import Run
-from ..settings import shown
+from ..settings import NoSettings, shown
 from ..tasks.series.forecast import Forecast
 from .gathering import Gatherer
-from .requests import Endpoint, Nothing, Searched, Steps, listed
+from .requests import Endpoint, Searched, Steps, listed
 from .stepped import Stepped
 from .turns import LOOKING
 from .worker import Full
@@ -38,7 +38,7 @@ class Use(NamedTuple):
     about: str
     answers: str
     plain: Callable[[Any], Any]
-    options: type = Nothing
+    options: type = NoSettings
     read: Callable[[Any], Any] = lambda given: given
 
 
@@ -104,7 +104,7 @@ class WholeAnswers:
 
     def __init__(self, run: Run, verb: str, limits: Any, stepped: Stepped | None) -> None:
         self.run, self.verb, self.use, self.limits = run, verb, USES[verb], limits
-        self.stepped, self.ending = stepped, float("inf")  # when everything must have ended
+        self.stepped = stepped
         self.gatherer = Gatherer(self._answers, limits.waiting)
 
     def endpoints(self) -> list[Endpoint]:
@@ -133,13 +133,11 @@ class WholeAnswers:
 
     async def _asked(self, request: Request, inputs: list[Any], chosen: Any) -> list[Any]:
         options = {name: x for name, x in dataclasses.asdict(chosen).items() if x is not None}
-        if self.ending < float("inf"):
-            raise Full
         answers = asyncio.wrap_future(self.gatherer.ask(inputs, **options))
         deadline = time.monotonic() + self.limits.seconds
         try:
             while not answers.done():
-                if time.monotonic() > self.ending or await request.is_disconnected():
+                if time.monotonic() > self.gatherer.closing or await request.is_disconnected():
                     raise Full
                 if time.monotonic() > deadline:
                     raise TimeoutError

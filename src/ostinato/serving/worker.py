@@ -17,10 +17,15 @@ class Worker:
     Args:
         name: of the thread.
         waiting: how many requests may wait.
+
+    Attributes:
+        queue: the requests that wait.
+        closing: when all of them must have been answered, by `time.monotonic`; no request is taken
+            on once this is set.
     """
 
     def __init__(self, name: str, waiting: int) -> None:
-        self.max_waiting = waiting
+        self.max_waiting, self.closing = waiting, float("inf")
         self.queue: deque[Any] = deque()
         self._changed, self._ending = threading.Condition(), False
         self._thread = threading.Thread(target=self._run, daemon=True, name=name)
@@ -36,9 +41,9 @@ class Worker:
         self._thread.join()
 
     def add(self, request: Any) -> None:
-        """Put a request into the queue; raises `Full` if too many wait."""
+        """Put a request into the queue; raises `Full` if too many wait, or the server ends."""
         with self._changed:
-            if len(self.queue) >= self.max_waiting or self._ending:
+            if len(self.queue) >= self.max_waiting or self._ending or self.closing < float("inf"):
                 raise Full
             self.queue.append(request)
             self._changed.notify()

@@ -17,7 +17,6 @@ MAX = 32  # jobs remembered
 class Job(NamedTuple):
     """A process that this server started, and the file with what it printed."""
 
-    name: str
     process: subprocess.Popen
     printed: Any
 
@@ -81,7 +80,7 @@ class Jobs:
             stderr=printed,
             start_new_session=True,  # it goes on when the server ends
         )
-        self._jobs[name] = Job(name, process, printed)
+        self._jobs[name] = Job(process, printed)
 
 
 def as_options(settings: dict[str, Any]) -> list[str]:

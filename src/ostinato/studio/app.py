@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import hashlib
 import string
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, cast
@@ -12,6 +12,7 @@ from weakref import WeakValueDictionary
 
 import msgspec
 from starlette.applications import Starlette
+from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
@@ -20,13 +21,13 @@ from starlette.routing import Route
 from ..errors import BadInput
 from ..files import is_locked, next_folder
 from ..runs.folder.digest import Digest
-from ..web import json_object
+from ..web import as_json, json_object
 from . import tidying
 from .actions import Jobs, check_plain
 from .browse import Files
-from .folder import Digests, Folder, NoRun
+from .folder import Digests, Folder, NoRun, newest_checkpoint
 from .follow import Follower
-from .views import chart_view, compare_view, has_checkpoint, pages_of, run_view
+from .views import chart_view, compare_view, pages_of, run_view
 from .work import Worker
 
 PAGES = {
@@ -42,7 +43,7 @@ TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 PLOTLY = "plotly.min.js"
 LONG = 8 << 20  # bytes of a log for which nobody should wait
 SHARED = ("look.js",)  # files that a report uses too
-# Methods of `Studio` that answer with JSON at `/api/NAME`, and those that a page must send for.
+# Methods of `Studio` that answer a query with JSON at `/api/NAME`, and those that are sent a body.
 ASKED = (
     *("runs", "run", "chart", "compare", "form", "findings", "claims", "job", "forecast"),
     *("pictures", "trash", "pages", "files", "preview"),
@@ -51,6 +52,7 @@ CHANGING = (
     *("start", "stop", "resume", "verify", "inside"),
     *("label", "move", "delete", "restore"),
 )
+Sent = dict[str, Any]  # the JSON object that a page has sent
 
 
 class Studio:
@@ -74,10 +76,10 @@ class Studio:
         """The ASGI application."""
         routes = [Route(path, self.page) for path in PAGES]
         routes += [Route("/static/{name}", self.static)]
-        routes += [Route(f"/api/{name}", as_json(getattr(self, name))) for name in ASKED]
         routes += [
-            Route(f"/api/{name}", as_json(getattr(self, name)), methods=["POST"])
-            for name in CHANGING
+            Route(f"/api/{name}", _route(getattr(self, name)), methods=[method])
+            for method, names in (("GET", ASKED), ("POST", CHANGING))
+            for name in names
         ]
         routes += [Route("/api/events", self.events)]
         routes += [Route("/api/play", self.play, methods=["POST"])]
@@ -91,9 +93,9 @@ class Studio:
         wrong: Any = {404: self.lost, 405: self.lost}
         return Starlette(routes=routes, lifespan=lifespan, exception_handlers=wrong)
 
-    def _run(self, request: Request) -> Path:
-        """The folder of the run that a query names."""
-        return self.folder.find(request.query_params.get("name", ""))
+    def _run(self, asked: Mapping[str, Any]) -> Path:
+        """The folder of the run that a query or a body names."""
+        return self.folder.find(str(asked.get("name", "")))
 
     async def page(self, request: Request) -> Response:
         return _page(*PAGES[request.url.path])
@@ -122,46 +124,46 @@ class Studio:
         data = await asyncio.to_thread(file.read_bytes)
         return Response(data, media_type=kind, headers={"cache-control": kept})
 
-    async def runs(self, request: Request) -> Any:
+    async def runs(self, query: QueryParams) -> Any:
         """All runs; nothing but a note if they are as the page has them already."""
         rows = await asyncio.to_thread(self.folder.rows)
         shown = {"runs": rows, "trash": tidying.count_trashed(self.folder)}
         mark = hashlib.sha256(msgspec.json.encode(shown)).hexdigest()[:16]
-        if request.query_params.get("mark") == mark:
+        if query.get("mark") == mark:
             return {"same": True}
         return {"folder": str(self.folder.path), **shown, "mark": mark}
 
-    async def run(self, request: Request) -> Any:
+    async def run(self, query: QueryParams) -> Any:
         """A run; with `sample=1`, a long log that is not known yet is only sampled."""
-        name = request.query_params.get("name", "")
+        name = query.get("name", "")
         row = await asyncio.to_thread(self.folder.row, name)
         path = self.folder.find(name)
-        job = {"job": self.jobs.state(name), "checkpoint": has_checkpoint(path)}
-        if request.query_params.get("sample") == "1" and self.digests.left(path) > LONG:
+        job = {"job": self.jobs.state(name), "checkpoint": newest_checkpoint(path) != ""}
+        if query.get("sample") == "1" and self.digests.left(path) > LONG:
             sample = await asyncio.to_thread(Digest.sampled, path)
             return await asyncio.to_thread(run_view, row, sample, sampled=True) | job
         async with self._turn(path):
             digest = await self._digest(path)
             return await asyncio.to_thread(run_view, row, digest) | job
 
-    async def pages(self, request: Request) -> Any:
+    async def pages(self, query: QueryParams) -> Any:
         """The pages on which this run has something to show."""
-        row = await asyncio.to_thread(self.folder.row, request.query_params.get("name", ""))
-        return {"pages": pages_of(row, has_checkpoint(self.folder.find(row.name)))}
+        row = await asyncio.to_thread(self.folder.row, query.get("name", ""))
+        return {"pages": pages_of(row, newest_checkpoint(self.folder.find(row.name)) != "")}
 
-    async def chart(self, request: Request) -> Any:
-        path = self._run(request)
-        chart = request.query_params.get("chart", "")
-        first, last = (_number(request, key) for key in ("from", "to"))
+    async def chart(self, query: QueryParams) -> Any:
+        path = self._run(query)
+        chart = query.get("chart", "")
+        first, last = (_number(query, key) for key in ("from", "to"))
         async with self._turn(path):
             digest = await self._digest(path)
             return await asyncio.to_thread(chart_view, digest, chart, first, last)
 
-    async def compare(self, request: Request) -> Any:
-        names = list(dict.fromkeys(request.query_params.getlist("run")))[:100]
+    async def compare(self, query: QueryParams) -> Any:
+        names = list(dict.fromkeys(query.getlist("run")))[:100]
         if not names:
             raise BadInput("no run has been chosen")
-        over_seeds = request.query_params.get("seeds", "1") == "1"
+        over_seeds = query.get("seeds", "1") == "1"
         rows = [await asyncio.to_thread(self.folder.row, name) for name in names]
         paths = [self.folder.find(name) for name in names]
         async with contextlib.AsyncExitStack() as stack:
@@ -183,7 +185,7 @@ class Studio:
 
     async def events(self, request: Request) -> Response:
         try:
-            path = self._run(request)
+            path = self._run(request.query_params)
         except NoRun as error:
             return PlainTextResponse(f"{error}\n", 404)
         offset = request.headers.get("last-event-id") or request.query_params.get("after", "0")
@@ -195,45 +197,42 @@ class Studio:
             headers={"cache-control": "no-store", "x-accel-buffering": "no"},
         )
 
-    async def findings(self, request: Request) -> Any:
+    async def findings(self, query: QueryParams) -> Any:
         """The doctor's findings, measured again only after a new checkpoint or the end."""
-        path = self._run(request)
-        folder = path / "checkpoints"
-        names = sorted(x.name for x in folder.iterdir()) if folder.is_dir() else []
+        path = self._run(query)
         which = path.stat().st_ino  # another run may have this name by now
-        key = f"{path}:{which}:{names[-1:]}:{is_locked(path)}"
+        key = f"{path}:{which}:{newest_checkpoint(path)}:{is_locked(path)}"
         asked = {"do": "findings", "path": str(path)}
         return {"findings": await self._known(key, self.measuring, 300.0, **asked)}
 
-    async def form(self, request: Request) -> Any:
+    async def form(self, query: QueryParams) -> Any:
         return await self._known("form", self.measuring, do="form")
 
-    async def files(self, request: Request) -> Any:
+    async def files(self, query: QueryParams) -> Any:
         """The data files of a folder; see `browse`."""
-        folder, match = (request.query_params.get(key, "") for key in ("folder", "match"))
+        folder, match = (query.get(key, "") for key in ("folder", "match"))
         return await asyncio.to_thread(self.data.listing, folder, match)
 
-    async def preview(self, request: Request) -> Any:
+    async def preview(self, query: QueryParams) -> Any:
         """The beginning of a data file; see `preview`."""
-        path = self.data.find(request.query_params.get("file", ""))
+        path = self.data.find(query.get("file", ""))
         shown = await self.measuring.ask(60.0, do="preview", path=str(path))
         return shown | {"given": self.data.given(path)}
 
-    async def claims(self, request: Request) -> Any:
+    async def claims(self, query: QueryParams) -> Any:
         claims = await self._known("claims", self.claiming, do="claims")
         kept = {name: x for name, x in self._kept.items() if name.startswith("claim:")}
         return {"claims": claims, "checked": kept}
 
-    async def verify(self, request: Request) -> Any:
-        name = str((await _sent(request)).get("name"))
+    async def verify(self, sent: Sent) -> Any:
+        name = str(sent.get("name"))
         verdict = await self.claiming.ask(600.0, do="claim", name=name)
         self._keep(f"claim:{name}", verdict)
         return verdict
 
-    async def inside(self, request: Request) -> Any:
+    async def inside(self, sent: Sent) -> Any:
         """A question to a network about a text; see `worker.inside`."""
-        sent = await _sent(request)
-        path = self.folder.find(str(sent.get("name")))
+        path = self._run(sent)
         known = ("what", "text", "begin", "unit", "pattern", "at", "labels", "label")
         asked = {key: sent[key] for key in known if key in sent}
         if sent.get("file"):
@@ -241,22 +240,22 @@ class Studio:
             asked |= {"labels": await asyncio.to_thread(self.folder.text, file), "source": file}
         return await self.looking.ask(300.0, do="inside", path=str(path), **asked)
 
-    async def forecast(self, request: Request) -> Any:
+    async def forecast(self, query: QueryParams) -> Any:
         """A series continued from a place; see `worker.forecast`."""
-        path = self._run(request)
-        asked = {key: _whole(request, key) for key in ("series", "begin", "steps")}
+        path = self._run(query)
+        asked = {key: _whole(query, key) for key in ("series", "begin", "steps")}
         return await self.looking.ask(300.0, do="forecast", path=str(path), **asked)
 
-    async def pictures(self, request: Request) -> Any:
-        path = self._run(request)
+    async def pictures(self, query: QueryParams) -> Any:
+        path = self._run(query)
         return await self.looking.ask(300.0, do="pictures", path=str(path))
 
     async def play(self, request: Request) -> Response:
         """Sampled text as lines of JSON, each as soon as it is there; an error is the last line."""
         known = ("prompt", "length", "temperature", "top_k", "top_p", "beam", "seed")
         try:
-            sent = await _sent(request)
-            path = self.folder.find(str(sent.get("name")))
+            sent = json_object(await request.body())
+            path = self._run(sent)
         except BadInput as error:
             return PlainTextResponse(msgspec.json.encode({"error": str(error)}), 404)
         asked = {key: sent[key] for key in known if key in sent}
@@ -272,8 +271,7 @@ class Studio:
 
         return StreamingResponse(lines(), media_type="application/jsonl")
 
-    async def start(self, request: Request) -> Any:
-        sent = await _sent(request)
+    async def start(self, sent: Sent) -> Any:
         settings = sent.get("settings")
         if not isinstance(settings, dict):
             raise BadInput("the settings are missing")
@@ -286,44 +284,41 @@ class Studio:
         self.jobs.start(name, settings)
         return {"name": name}
 
-    async def stop(self, request: Request) -> Any:
-        self.jobs.stop(str((await _sent(request)).get("name")))
+    async def stop(self, sent: Sent) -> Any:
+        self.jobs.stop(str(sent.get("name")))
         return {}
 
-    async def resume(self, request: Request) -> Any:
-        sent = await _sent(request)
+    async def resume(self, sent: Sent) -> Any:
         steps = sent.get("steps")
         if steps is not None and (type(steps) is not int or not 0 < steps < 2**31):
             raise BadInput("steps must be a whole number above 0")
         self.jobs.resume(str(sent.get("name")), steps)
         return {}
 
-    async def label(self, request: Request) -> Any:
-        sent = await _sent(request)
+    async def label(self, sent: Sent) -> Any:
         name, labels = str(sent.get("name")), sent.get("labels")
         return await asyncio.to_thread(tidying.label, self.folder, name, labels)
 
-    async def move(self, request: Request) -> Any:
-        sent = await _sent(request)
+    async def move(self, sent: Sent) -> Any:
         name, to = str(sent.get("name")), str(sent.get("to") or "")
         self.jobs.check_idle(name)
         await asyncio.to_thread(tidying.move, self.folder, name, to)
         return {"name": to}
 
-    async def delete(self, request: Request) -> Any:
-        name = str((await _sent(request)).get("name"))
+    async def delete(self, sent: Sent) -> Any:
+        name = str(sent.get("name"))
         self.jobs.check_idle(name)
         return {"kept": await asyncio.to_thread(tidying.delete, self.folder, name)}
 
-    async def restore(self, request: Request) -> Any:
-        kept = str((await _sent(request)).get("kept"))
+    async def restore(self, sent: Sent) -> Any:
+        kept = str(sent.get("kept"))
         return {"name": await asyncio.to_thread(tidying.restore, self.folder, kept)}
 
-    async def trash(self, request: Request) -> Any:
+    async def trash(self, query: QueryParams) -> Any:
         return {"trash": await asyncio.to_thread(tidying.trashed, self.folder)}
 
-    async def job(self, request: Request) -> Any:
-        name = request.query_params.get("name", "")
+    async def job(self, query: QueryParams) -> Any:
+        name = query.get("name", "")
         return {"job": self.jobs.state(name), "there": self.folder.has(name)}
 
     async def _known(self, key: str, worker: Worker, seconds: float = 120.0, **request: Any) -> Any:
@@ -338,34 +333,32 @@ class Studio:
             self._kept.pop(next(iter(self._kept)))
 
 
-def as_json(call: Callable) -> Callable:
-    """A route that answers with JSON; what is wrong with a request is one line."""
+def _route(call: Callable) -> Callable:
+    """A route that answers with JSON; what is wrong with a request is one line.
+
+    `call` is given the query of a request, or of one that changes something the body.
+    """
 
     async def route(request: Request) -> Response:
         status = 200
         try:
-            answer = await call(request)
+            sent = request.method == "POST"
+            given = json_object(await request.body()) if sent else request.query_params
+            answer = await call(given)
         except NoRun as error:
             status, answer = 404, {"error": str(error)}
         except BadInput as error:
             status, answer = 400, {"error": str(error)}
         except OSError as error:  # a folder that vanished while it was read
             status, answer = 404, {"error": f"this run cannot be read: {error.strerror or error}"}
-        headers = {"cache-control": "no-store"}
-        return Response(
-            msgspec.json.encode(answer), status, headers=headers, media_type="application/json"
-        )
+        return as_json(answer, status)
 
     return route
 
 
-async def _sent(request: Request) -> dict:
-    return json_object(await request.body())
-
-
-def _number(request: Request, key: str) -> float:
+def _number(query: QueryParams, key: str) -> float:
     try:
-        number = float(request.query_params[key])
+        number = float(query[key])
     except (KeyError, ValueError):
         raise BadInput(f"{key} must be a step") from None
     if number != number:
@@ -373,9 +366,9 @@ def _number(request: Request, key: str) -> float:
     return number
 
 
-def _whole(request: Request, key: str) -> int | None:
+def _whole(query: QueryParams, key: str) -> int | None:
     """A whole number of a query; `None` where there is none."""
-    words = request.query_params.get(key, "")
+    words = query.get(key, "")
     if not words:
         return None
     if not words.isascii() or not words.isdecimal() or len(words) > 15:

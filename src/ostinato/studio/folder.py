@@ -18,6 +18,7 @@ from ..runs.folder.listing import CONFIG, MODEL, Summary, read_settings, run_fol
 from ..runs.folder.log import NAME as LOG
 
 MAX = 5000  # runs in a list
+KEPT = 64  # digests
 LARGEST = 8 << 20  # bytes of a file that is read whole
 
 
@@ -159,6 +160,14 @@ def is_text(name: str) -> bool:
     return True
 
 
+def newest_checkpoint(path: Path) -> str:
+    """The file of the newest network that a run has saved, by its name; `""` if there is none."""
+    try:
+        return max(os.listdir(path / "checkpoints"), default="")
+    except OSError:
+        return ""
+
+
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file() and not path.is_symlink()
@@ -216,8 +225,7 @@ class Digests:
     Different runs can be read in different threads; one run is read in one thread at a time.
     """
 
-    def __init__(self, most: int = 64):
-        self.most = most
+    def __init__(self) -> None:
         self._digests: dict[Path, Digest] = {}
         self._lock = threading.Lock()
 
@@ -229,7 +237,7 @@ class Digests:
         with self._lock:
             self._digests.pop(path, None)
             self._digests[path] = digest
-            while len(self._digests) > self.most:
+            while len(self._digests) > KEPT:
                 self._digests.pop(next(iter(self._digests)))
         return digest
 

@@ -112,9 +112,6 @@ class Follower:
             if not watcher.pages and path in self._watchers:
                 self._watchers.pop(path)[1].cancel()
 
-    def count(self) -> int:
-        return len(self._watchers)
-
 
 def as_message(line: bytes, offset: int) -> bytes | None:
     """A line of a log as a server-sent event, if it is one that pages know."""

@@ -12,30 +12,32 @@ can send without asking first.
 
 import hmac
 import secrets
-from collections.abc import Sequence
 from html import escape
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, quote, urlencode
 
-from ..web import Receive, Scope, Send, again, answer, read_body, to_the_end
+from starlette.responses import HTMLResponse
+
+from .. import web
+from ..web import Receive, Refusals, Scope, Send
 
 BODY = 64 << 10  # bytes
 COOKIE = "ostinato-studio"
-HEADERS = (
-    (
-        b"content-security-policy",
-        b"default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
-        b"img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
-        b"frame-ancestors 'none'",
-    ),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
+POLICY = (
+    b"content-security-policy",
+    b"default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+    b"img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    b"frame-ancestors 'none'",
+)
+REFUSALS = Refusals(
+    host="this is not the host that the studio was opened with",
+    origin="requests from other sites are refused",
+    size="the request is too large",
+    time="the request is too large, or too slow",
 )
 
 
-class Guard:
+class Guard(web.Gate):
     """An ASGI application around another one.
 
     Args:
@@ -45,34 +47,21 @@ class Guard:
         token: a random word; made if not given.
     """
 
+    headers = (*web.HEADERS, POLICY, (b"cross-origin-opener-policy", b"same-origin"))
+    media_type = b"text/plain"
+
     def __init__(self, app: Any, hosts: set[str] | None, port: int, token: str | None = None):
-        self.app, self.hosts, self.cookie = app, hosts, f"{COOKIE}-{port}"
-        self.token = token or secrets.token_urlsafe(24)
+        super().__init__(app, hosts, BODY, REFUSALS)
+        self.cookie, self.token = f"{COOKIE}-{port}", token or secrets.token_urlsafe(24)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return await self.app(scope, receive, send)
-        headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        rest = to_the_end(receive)
-        refused = self._refusal(scope, headers)
-        if refused is not None:
-            return await _answer(send, rest, 403, refused)
-        if self._asked(scope):
-            return await self._enter(scope, rest, send)
-        if int(headers.get(b"content-length", "0") or 0) > BODY:
-            return await _answer(send, rest, 413, "the request is too large")
-        body = await read_body(rest, BODY)
-        if body is None:
-            return await _answer(send, rest, 413, "the request is too large, or too slow")
+    def encoded(self, refusal: str) -> bytes:
+        return f"{refusal}\n".encode()
 
-        async def guarded(message: dict) -> None:
-            if message["type"] == "http.response.start":
-                message = {**message, "headers": [*message.get("headers", []), *HEADERS]}
-            await send(message)
+    async def respond(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app = self._entrance(scope) if self._asked(scope) else self.app
+        await app(scope, receive, send)
 
-        await self.app(scope, again(body, receive), guarded)
-
-    async def _enter(self, scope: Scope, rest: Receive, send: Send) -> None:
+    def _entrance(self, scope: Scope) -> HTMLResponse:
         """Make the token a cookie, and go to the same address without it.
 
         A page leads there and not a redirection: after a link in a page of another site, such as a
@@ -86,18 +75,14 @@ class Guard:
             f'<meta http-equiv="refresh" content="0; url={escape(address)}">'
         )
         cookie = f"{self.cookie}={self.token}; Path=/; HttpOnly; SameSite=Strict"
-        await _answer(send, rest, 200, page, b"text/html", [(b"set-cookie", cookie.encode())])
+        return HTMLResponse(page, headers={"set-cookie": cookie, "cache-control": "no-store"})
 
-    def _refusal(self, scope: Scope, headers: dict[bytes, str]) -> str | None:
-        host = headers.get(b"host", "").lower()
-        if self.hosts is not None and host not in self.hosts:
-            return "this is not the host that the studio was opened with"
-        origin = headers.get(b"origin")
-        if origin is not None and origin.lower().partition("://")[2] != host:
-            return "requests from other sites are refused"
+    def refusal(self, scope: Scope, headers: dict[bytes, str]) -> str | None:
+        if (refused := super().refusal(scope, headers)) is not None:
+            return refused
         if headers.get(b"sec-fetch-site", "none") in ("cross-site", "same-site"):
             if headers.get(b"sec-fetch-mode") != "navigate" or scope["method"] != "GET":
-                return "requests from other sites are refused"
+                return self.refusals.origin
         if not (self._asked(scope) or self._has_cookie(headers)):
             return "open the address that was printed when the studio was started"
         if scope["method"] not in ("GET", "HEAD") and b"x-studio" not in headers:
@@ -117,14 +102,3 @@ class Guard:
 
     def _is_token(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), self.token.encode())
-
-
-async def _answer(
-    send: Send,
-    rest: Receive,
-    status: int,
-    words: str,
-    kind: bytes = b"text/plain",
-    more: Sequence[tuple] = (),
-) -> None:
-    await answer(send, rest, status, f"{words}\n".encode(), kind, [*HEADERS, *more])

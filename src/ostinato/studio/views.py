@@ -3,7 +3,6 @@
 import dataclasses
 import statistics
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from ..contrast.curves import Course as Spent
@@ -84,14 +83,6 @@ def run_view(row: Row, digest: Digest, sampled: bool = False) -> dict[str, Any]:
         "whole": digest.whole,
         "sampled": sampled,
     }
-
-
-def has_checkpoint(path: Path) -> bool:
-    """Whether a run has saved a network that can be looked at."""
-    try:
-        return any((path / "checkpoints").iterdir())
-    except OSError:
-        return False
 
 
 def pages_of(row: Row, saved: bool) -> list[str]:

@@ -34,6 +34,7 @@ from ..runs.config.members import REGISTRIES
 from ..runs.config.sections import ROLES, SHARED, USUAL
 from ..runs.folder.log import finite
 from ..settings import settings_of, shown
+from .folder import newest_checkpoint
 from .preview import preview
 from .views import as_json
 
@@ -253,7 +254,7 @@ def _reach(looked: Inside, at: int) -> Any:
 
 def _looked(request: dict) -> Inside:
     path, text = Path(request["path"]), request.get("text") or None
-    key = path, path.stat().st_ino, text, _newest(path)
+    key = path, path.stat().st_ino, text, newest_checkpoint(path)
     if key in _kept:
         return _kept[key]
     looked = look_inside(open_run(path), text, limit=READ)
@@ -261,11 +262,6 @@ def _looked(request: dict) -> Inside:
         _kept.pop(next(iter(_kept)))
     _kept[key] = looked
     return looked
-
-
-def _newest(path: Path) -> str:
-    folder = path / "checkpoints"
-    return max((one.name for one in folder.iterdir()), default="") if folder.is_dir() else ""
 
 
 def play(request: dict) -> Iterator[Any]:

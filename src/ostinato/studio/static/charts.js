@@ -139,6 +139,30 @@ export class Chart {
   }
 }
 
+// Charts by their names.
+export class Charts extends Map {
+  constructor(zoom = null) {
+    super();
+    this.zoom = zoom;
+  }
+
+  // Give these charts their new numbers, or make each in its place; all others are hidden.
+  show(placed) {
+    for (const [found, place] of placed) {
+      if (this.has(found.name)) this.get(found.name).update(found);
+      else {
+        this.set(found.name, new Chart(found, this.zoom));
+        place.append(this.get(found.name).element);
+      }
+    }
+    const shown = new Set(placed.map(([found]) => found.name));
+    for (const [name, chart] of this) chart.element.hidden = !shown.has(name);
+  }
+}
+
+// Charts side by side.
+export const grid = (charts) => h("div", { class: "grid" }, ...charts.map((found) => new Chart(found).element));
+
 // The numbers of a figure: one row per position, or per cell of a map.
 export function rowsOf({ data, layout }) {
   const x = layout.xaxis?.title?.text ?? "x", y = layout.yaxis?.title?.text ?? "y";

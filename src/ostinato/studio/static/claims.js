@@ -1,5 +1,5 @@
 // Claims from the literature, with their verdicts, each checked again at a click.
-import { asNumber, asTime, ask, h, say, send } from "./dom.js";
+import { asNumber, asTime, ask, h, pair, say, send } from "./dom.js";
 import { tableDownload } from "./charts.js";
 import { keys } from "./frame.js";
 
@@ -32,7 +32,7 @@ function item(one) {
   const verdict = h("p", { class: `verdict ${kind(one.known)}` }, one.known);
   const whole = h("article", { tabindex: "0" }, h("div", { class: "head" }, h("h3", {}, one.name), button), verdict, h("p", {}, one.text), h("p", { class: "hint" }, one.source), answer);
   const tell = (result) => {
-    const numbers = h("dl", { class: "settings" }, ...Object.entries(result.numbers).map(([key, value]) => h("div", {}, h("dt", {}, key), h("dd", {}, value === null ? "–" : asNumber(value)))));
+    const numbers = h("dl", { class: "settings" }, ...Object.entries(result.numbers).map(([key, value]) => pair(key, asNumber(value))));
     const figure = result.figure ? h("img", { class: "figure", alt: `Figure of ${one.name}`, src: URL.createObjectURL(new Blob([result.figure], { type: "image/svg+xml" })) }) : null;
     answer.replaceChildren(h("p", { class: result.reproduces ? "fine" : "notice" }, `${result.reproduces ? "Checked now" : `Not as known: ${result.verdict}`}: ${result.evidence} (${asTime(result.seconds)})`), numbers, ...(figure ? [figure] : []));
   };

@@ -1,5 +1,5 @@
 // The beginning of a data file: its columns, each with what it is for to tick, and its first rows.
-import { h } from "./dom.js";
+import { h, pair, table } from "./dom.js";
 
 export const listed = (words) => String(words ?? "").split(",").map((word) => word.trim()).filter(Boolean);
 
@@ -34,8 +34,6 @@ export function columns(view, roles, given, changed) {
   const names = view.columns.map(({ name }) => name);
   return h("div", {},
     h("div", { class: "cards" }, ...view.columns.map(card)),
-    h("dl", { class: "roles" }, ...roles.map((role) => h("div", {}, h("dt", {}, role.name), h("dd", {}, role.help)))),
-    h("details", {}, h("summary", {}, `First ${view.rows.length} rows`), h("div", { class: "wide" }, h("table", { class: "rows" },
-      h("thead", {}, h("tr", {}, ...names.map((name) => h("th", { scope: "col" }, name)))),
-      h("tbody", {}, ...view.rows.map((row) => h("tr", {}, ...row.map((cell) => h("td", {}, cell)))))))));
+    h("dl", { class: "roles" }, ...roles.map((role) => pair(role.name, role.help))),
+    h("details", {}, h("summary", {}, `First ${view.rows.length} rows`), table(names, view.rows, "rows")));
 }

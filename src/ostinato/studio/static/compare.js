@@ -1,6 +1,6 @@
 // Chosen runs on one chart, and what differs between them.
 import { asCount, asNumber, ask, h, nothing, runPage, say } from "./dom.js";
-import { Chart, tableDownload } from "./charts.js";
+import { grid, tableDownload } from "./charts.js";
 import { keys } from "./frame.js";
 
 const main = document.getElementById("main");
@@ -25,7 +25,7 @@ function against(key) {
 function show() {
   for (const button of choice.children) button.setAttribute("aria-pressed", String(button.dataset.across === across));
   const curves = view.charts.filter((chart) => chart.name.endsWith(`-${across}`) || chart.name === across);
-  place.replaceChildren(h("div", { class: "grid" }, ...curves.map((found) => new Chart(found).element)));
+  place.replaceChildren(grid(curves));
   query.set("across", across);
   query.set("seeds", seeds ? "1" : "0");
   history.replaceState(null, "", `?${query}`);
@@ -34,7 +34,7 @@ function show() {
 function showRest() {
   const profiles = view.charts.filter((chart) => chart.name.includes("gradient-by-lag"));
   memory.hidden = !profiles.length;
-  memory.replaceChildren(h("h2", {}, "How far back the gradient reaches"), h("div", { class: "grid" }, ...profiles.map((found) => new Chart(found).element)));
+  memory.replaceChildren(h("h2", {}, "How far back the gradient reaches"), grid(profiles));
   const rows = view.rows;
   const titles = Object.fromEntries(rows.map((row) => [row.name, row.labels.title || row.name]));
   const results = [["Run", "Parameters", "Steps", "Best", "Metric", "State"], ...rows.map((row) => [row.name, asCount(row.parameters), asCount(row.step), asNumber(row.best), row.metric ?? "", row.state])];

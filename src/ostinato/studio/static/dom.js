@@ -2,15 +2,15 @@
 
 // An element: h("p", { class: "hint" }, "words", child). Functions become listeners.
 export function h(tag, attributes = {}, ...children) {
-  const found = document.createElement(tag);
+  const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes ?? {})) {
     if (value === null || value === undefined || value === false) continue;
-    if (typeof value === "function") found.addEventListener(name, value);
-    else if (value === true) found.setAttribute(name, "");
-    else found.setAttribute(name, String(value));
+    if (typeof value === "function") element.addEventListener(name, value);
+    else if (value === true) element.setAttribute(name, "");
+    else element.setAttribute(name, String(value));
   }
-  found.append(...children.flat().filter((child) => child !== null && child !== undefined));
-  return found;
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return element;
 }
 
 // The whole page, where there is nothing to show: a heading, a sentence and where to go from there.
@@ -21,6 +21,14 @@ export function nothing(heading, words, ...more) {
     ...(more.length ? more : [h("p", {}, h("a", { href: "/" }, "All runs"))]));
 }
 
+// A name and its value in a list of definitions.
+export const pair = (name, value) => h("div", {}, h("dt", {}, name), h("dd", {}, value));
+
+// A table of words or elements, which scrolls where it is too wide.
+export const table = (head, rows, style = null) => h("div", { class: "wide" }, h("table", { class: style },
+  h("thead", {}, h("tr", {}, ...head.map((cell) => h("th", { scope: "col" }, cell)))),
+  h("tbody", {}, ...rows.map((row) => h("tr", {}, ...row.map((cell) => h("td", {}, cell)))))));
+
 // The address of a page of a run.
 export const runPage = (name, page = "run") => `/${page}?name=${encodeURIComponent(name)}`;
 
@@ -29,10 +37,10 @@ export const guess = ([piece, p]) => h("div", { class: "guess" }, h("code", {}, 
 
 // An element of a drawing.
 export function drawn(tag, attributes, ...children) {
-  const found = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) found.setAttribute(name, value);
-  found.append(...children);
-  return found;
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
 }
 
 // A line without axes.
@@ -101,14 +109,14 @@ export const send = async (what, body) => answerOf(await post(what, body));
 
 export async function answerOf(response) {
   const words = await response.text();
-  let found;
+  let answer;
   try {
-    found = JSON.parse(words);
+    answer = JSON.parse(words);
   } catch {
     throw new Error(words.trim() || `the server answered ${response.status}`);
   }
-  if (!response.ok) throw new Error(found.error ?? `the server answered ${response.status}`);
-  return found;
+  if (!response.ok) throw new Error(answer.error ?? `the server answered ${response.status}`);
+  return answer;
 }
 
 let fading;

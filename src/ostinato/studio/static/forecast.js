@@ -1,6 +1,6 @@
 // A series drawn on by a network, from a place of one's choice, beside what really came.
 import { asCount, asNumber, ask, h, say } from "./dom.js";
-import { Chart } from "./charts.js";
+import { Charts } from "./charts.js";
 
 const FIELDS = [
   ["series", "series, the worst first", "which of several series, with its error on the validation part"],
@@ -22,22 +22,14 @@ export async function forecast(name) {
     h("div", { class: "fields" }, ...fields.map(([key, words, help]) => h("label", { class: "small", title: help }, h("span", {}, words), inputs[key])), go));
   const hint = h("p", { class: "hint" });
   const grid = h("div", { class: "grid" });
-  const charts = new Map();
+  const charts = new Charts();
 
   function show() {
     for (const [key, input] of Object.entries(inputs)) input.value = String(found.place[key]);
     hint.textContent = `The series has ${asCount(found.length)} steps, from 0` +
       (found.valid < found.length ? `; validation begins at step ${asCount(found.valid)}.` : ".") +
       ` From step ${asCount(found.length)} on nothing is known to compare with.`;
-    const seen = new Set(found.charts.map((one) => one.name));
-    for (const one of found.charts) {
-      if (charts.has(one.name)) charts.get(one.name).set(one);
-      else {
-        charts.set(one.name, new Chart(one));
-        grid.append(charts.get(one.name).element);
-      }
-    }
-    for (const [key, chart] of charts) chart.element.hidden = !seen.has(key);
+    charts.show(found.charts.map((chart) => [chart, grid]));
   }
 
   async function draw(event) {

@@ -1,5 +1,5 @@
 // What all pages share: the current page in the navigation, and keys.
-import { h } from "./dom.js";
+import { h, pair } from "./dom.js";
 
 const page = document.body.dataset.page;
 for (const link of document.querySelectorAll("nav a"))
@@ -15,16 +15,16 @@ dialog.addEventListener("click", (event) => event.target === dialog && dialog.cl
 
 function help() {
   const list = h("dl", { class: "keys" });
-  for (const [key, words] of [...own.map(([key, words]) => [key, words]), ...EVERYWHERE])
-    list.append(h("div", {}, h("dt", {}, ...key.split(" ").map((k) => h("kbd", {}, k))), h("dd", {}, words)));
+  for (const [key, words] of [...own, ...EVERYWHERE])
+    list.append(pair(key.split(" ").map((k) => h("kbd", {}, k)), words));
   dialog.replaceChildren(h("h2", {}, "Keys"), list);
   dialog.showModal();
 }
 document.getElementById("help").addEventListener("click", help);
 
 // The keys of a page: [[key, words, what it does], ...].
-export function keys(found) {
-  own = found;
+export function keys(list) {
+  own = list;
 }
 
 const GO = { r: "/", c: "/compare", s: "/start", v: "/claims" };
@@ -35,11 +35,11 @@ document.addEventListener("keydown", (event) => {
   if (before === "g" && GO[event.key]) return location.assign(GO[event.key]);
   before = event.key;
   if (event.key === "?") return help();
-  const found = own.find(([key]) => key.split(" ").includes(event.key));
-  if (found) {
+  const pressed = own.find(([key]) => key.split(" ").includes(event.key));
+  if (pressed) {
     // Enter on a link or button is its own.
     if (event.key === "Enter" && event.target.closest("a, button")) return;
     event.preventDefault();
-    found[2](event.key);
+    pressed[2](event.key);
   }
 });

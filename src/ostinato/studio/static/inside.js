@@ -1,5 +1,5 @@
 // A text, coloured by what a network expects or by one of its units.
-import { asNumber, ask, guess, h, nothing, runPage, say, send } from "./dom.js";
+import { asNumber, ask, guess, h, nothing, runPage, say, send, table } from "./dom.js";
 import { Chart, tableDownload } from "./charts.js";
 import { keys } from "./frame.js";
 import { tabs } from "./tabs.js";
@@ -90,8 +90,7 @@ function paint(key) {
   const most = Math.max(...numbers.map(Math.abs)) || 1;
   spans.forEach((span, i) => {
     const share = numbers[i] / most;
-    const tint = share < 0 ? "40,110,200" : "215,60,45";
-    span.style.backgroundColor = Math.abs(share) > 0.02 ? `rgba(${tint},${(0.7 * Math.abs(share)).toFixed(3)})` : "";
+    span.style.backgroundColor = Math.abs(share) > 0.02 ? OstinatoLook.tint(share) : "";
     span.title = tip(i);
   });
   const mean = pieces.filter((one) => one.surprise !== null);
@@ -137,8 +136,7 @@ async function find() {
     found.replaceChildren(
       h("p", {}, `The best of ${answer.searched.toLocaleString("en")} units is ${answer.units[0].unit}: ${answer.measure} ${asNumber(answer.units[0].score, 3)} on held-out text. `,
         `The best by chance reaches ${asNumber(chance.mean, 3)} on average and ${asNumber(chance.highest, 3)} at most, in ${chance.draws} draws.`, before),
-      h("div", { class: "wide" }, h("table", {}, h("thead", {}, h("tr", {}, ...head.map((words) => h("th", { scope: "col" }, words)))),
-        h("tbody", {}, ...rows.map((row) => h("tr", {}, ...row.map((cell, i) => h("td", {}, i ? cell : h("button", { type: "button", class: "quiet", click: () => goTo(cell) }, cell)))))))),
+      table(head, rows.map(([name, ...cells]) => [h("button", { type: "button", class: "quiet", click: () => goTo(name) }, name), ...cells])),
       tableDownload("units", () => [head, ...rows]));
     await goTo(answer.units[0].unit, false);
     compare(asked, before);

@@ -1,6 +1,6 @@
 // Let a network write, with what else could have come at every step; or look at how it works.
 import { answerOf, ask, guess, h, nothing, post, say } from "./dom.js";
-import { Chart } from "./charts.js";
+import { grid } from "./charts.js";
 import { keys } from "./frame.js";
 import { forecast } from "./forecast.js";
 import { tabs } from "./tabs.js";
@@ -98,7 +98,7 @@ if (row?.task === "text") {
       keys([["/", "from which step", () => document.getElementById("at-begin").select()]]);
     }
     for (const { heading, charts } of await ask("pictures", { name }))
-      pictures.append(h("section", {}, h("h2", {}, heading), h("div", { class: "grid" }, ...charts.map((found) => new Chart(found).element))));
+      pictures.append(h("section", {}, h("h2", {}, heading), grid(charts)));
     if (!pictures.childNodes.length) pictures.append(h("p", { class: "hint" }, "There is nothing to draw of this network."));
     wait.remove();
   } catch (error) {

@@ -1,6 +1,6 @@
 // One run, live: numbers as they come, charts as often as they are cheap to draw.
-import { asCount, asNumber, ask, asTime, h, nothing, say, send } from "./dom.js";
-import { Chart, ready } from "./charts.js";
+import { asCount, asNumber, ask, asTime, h, nothing, pair, say, send } from "./dom.js";
+import { Charts, ready } from "./charts.js";
 import { keys } from "./frame.js";
 import { Labels } from "./labels.js";
 import { articles } from "./samples.js";
@@ -8,7 +8,7 @@ import { tabs } from "./tabs.js";
 
 const main = document.getElementById("main");
 const name = new URLSearchParams(location.search).get("name") ?? "";
-const charts = new Map();
+const charts = new Charts(zoom);
 let shown = null, view = null, heard = [], live = 0, source = null, dirty = false, next = 0, cost = 0, offset = 0, asked = false;
 
 const state = h("span", { class: "state" });
@@ -92,32 +92,16 @@ async function load() {
   heard = [];
   showState();
   showNumbers();
-  const seen = new Set();
+  const placed = [];
   for (const { heading, charts: own } of view.sections) {
     let section = [...sections.children].find((one) => one.dataset.heading === heading);
     if (!section) {
       section = h("section", { "data-heading": heading }, h("h2", {}, heading), h("div", { class: "grid" }));
       sections.append(section);
     }
-    for (const found of own) {
-      seen.add(found.name);
-      if (charts.has(found.name)) charts.get(found.name).update(found);
-      else {
-        const zoom = async (chart, from, to) => {
-          if (view.whole || view.sampled) return null;
-          try {
-            return await ask("chart", { name, chart, from, to });
-          } catch (error) {
-            say(error.message, true);
-            return null;
-          }
-        };
-        charts.set(found.name, new Chart(found, zoom));
-        section.lastChild.append(charts.get(found.name).element);
-      }
-    }
+    for (const chart of own) placed.push([chart, section.lastChild]);
   }
-  for (const [key, chart] of charts) chart.element.hidden = !seen.has(key);
+  charts.show(placed);
   if (!view.sections.length) sections.replaceChildren(h("p", { class: "hint" }, "Its log has no events yet."));
   else sections.querySelector(":scope > p")?.remove();
   showSamples();
@@ -127,6 +111,17 @@ async function load() {
   if (view.sampled) setTimeout(() => load().catch(() => (dirty = true)), 1500); // after it was drawn
 }
 
+// A chart with all events between two steps, if it does not have them yet.
+async function zoom(chart, from, to) {
+  if (view.whole || view.sampled) return null;
+  try {
+    return await ask("chart", { name, chart, from, to });
+  } catch (error) {
+    say(error.message, true);
+    return null;
+  }
+}
+
 function showSamples() {
   samples.hidden = !view.samples.length;
   samples.replaceChildren(h("h2", {}, "Samples"), h("p", { class: "hint" }, "Made by the network at validations, the latest first."),
@@ -134,7 +129,7 @@ function showSamples() {
 }
 
 function showSettings() {
-  const pairs = (found) => Object.entries(found).map(([key, value]) => h("div", {}, h("dt", {}, key), h("dd", {}, value === null ? "–" : String(value))));
+  const pairs = (values) => Object.entries(values).map(([key, value]) => pair(key, value === null ? "–" : String(value)));
   const used = Object.entries(view.used).filter(([key]) => String(view.row.settings[key] ?? "–") !== String(view.used[key]));
   settings.replaceChildren(h("h2", {}, "Settings"),
     h("p", { class: "hint" }, "Everything that the run was started with, from its config.json."),
@@ -145,19 +140,19 @@ function showSettings() {
 
 // The doctor needs the network and a few seconds: for a run that trains only when asked.
 function showFindings() {
-  const ready = h("div", {});
+  const answer = h("div", {});
   const button = h("button", { type: "button", id: "examine", click: () => examine() }, "Examine");
-  findings.replaceChildren(h("h2", {}, "Findings"), ready);
+  findings.replaceChildren(h("h2", {}, "Findings"), answer);
   async function examine() {
-    ready.replaceChildren(h("p", { class: "hint wait" }, "The doctor is looking at the log, the data and the network …"));
+    answer.replaceChildren(h("p", { class: "hint wait" }, "The doctor is looking at the log, the data and the network …"));
     try {
       const { findings: found } = await ask("findings", { name });
-      ready.replaceChildren(...(found.length ? found.map(finding) : [h("p", { class: "fine" }, "No finding: nothing looks wrong.")]));
+      answer.replaceChildren(...(found.length ? found.map(finding) : [h("p", { class: "fine" }, "No finding: nothing looks wrong.")]));
     } catch (error) {
-      ready.replaceChildren(h("p", { class: "hint" }, error.message), button);
+      answer.replaceChildren(h("p", { class: "hint" }, error.message), button);
     }
   }
-  if (view.row.state === "running") ready.replaceChildren(h("p", { class: "hint" }, "The doctor measures the network of the last checkpoint, which takes some of the processor."), button);
+  if (view.row.state === "running") answer.replaceChildren(h("p", { class: "hint" }, "The doctor measures the network of the last checkpoint, which takes some of the processor."), button);
   else if (!view.row.state.startsWith("broken") && view.checkpoint) examine(); // the doctor needs a network
   else findings.hidden = true;
 }

@@ -55,7 +55,7 @@ def test_a_command_gets_the_signals_of_its_script():
 
 def test_the_first_command_shows_something(tmp_path):
     """A short run of it; the whole is the next test."""
-    few = ("--steps", "8", "--units", "8", "--batch", "4", "--length", "10")
+    few = ("--steps", "2", "--units", "8", "--batch", "4", "--length", "10")
     found = run(shlex.split(COMMANDS[0]), *few, cwd=tmp_path)
     assert found.returncode == 0, found.stdout + found.stderr
     for part in ("to beat: chance", "bigram", "order 5", "validation:", "best validation"):

@@ -157,9 +157,8 @@ def test_bad_targets_get_one_line(run, ostinato, monkeypatch, tmp_path, targets,
     assert code == 2 and words in err and len(err.splitlines()) == 1
 
 
-def test_a_run_of_another_task_says_so(ostinato, tmp_path):
-    train(Config(task="adding", units=2, batch=2, steps=1, length=4), tmp_path / "adding")
-    code, _, err = ostinato("apply", tmp_path / "adding", "x.txt")
+def test_a_run_of_another_task_says_so(ostinato, adding_run):
+    code, _, err = ostinato("apply", adding_run, "x.txt")
     assert code != 0 and "a run of the task adding cannot be applied to new input" in err
 
 

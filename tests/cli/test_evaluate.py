@@ -12,29 +12,21 @@ from typer.testing import CliRunner
 from ostinato.cli import app
 from ostinato.errors import BadInput
 from ostinato.metrics import Bits
-from ostinato.runs import Config, open_run, train
+from ostinato.runs import open_run
 from ostinato.runs.analysis.evaluation import dynamic_evaluate, measured
 from ostinato.tasks.text.text import streams
 
 TEXT = "the cat sat on the mat.\nthe rat ran to the cat.\n" * 12
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("evaluate")
-    (folder / "text.txt").write_text(TEXT)
-    config = Config(
-        file=str(folder / "text.txt"), split="80/10/10", units=4, batch=4, length=10, steps=4
-    )
-    train(config, folder / "run")
-    return folder / "run"
+@pytest.fixture
+def run(cat_run):
+    return cat_run
 
 
-@pytest.fixture(scope="module")
-def adding(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("adding") / "run"
-    train(Config(task="adding", length=5, units=4, batch=16, steps=1), folder)
-    return folder
+@pytest.fixture
+def adding(adding_run):
+    return adding_run
 
 
 def printed(*arguments) -> str:

@@ -16,18 +16,14 @@ import safetensors.numpy
 from ostinato.cli import arguments, output
 from ostinato.errors import BadInput
 from ostinato.lens.doctor import Finding
-from ostinato.runs import Config, open_run, train
+from ostinato.runs import open_run
 
 TEXT = "the cat sat on the mat.\nthe rat ran to the cat.\n" * 12
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("failures")
-    (folder / "text.txt").write_text(TEXT)
-    config = Config(file=str(folder / "text.txt"), units=4, batch=4, length=10, steps=4)
-    train(config, folder / "run")
-    return folder / "run"
+@pytest.fixture
+def run(cat_run):
+    return cat_run
 
 
 @pytest.fixture
@@ -84,6 +80,7 @@ def test_a_run_that_diverges_is_a_document_too(ostinato, run):
     code, out, err = ostinato("train", text, *rate, "--json")
     assert code == 3 and json.loads(out)["exit"] == 3
     assert err == f"ostinato: {json.loads(out)['error']}\n"
+    assert "smaller --rate (it was 1e+09)" in err and "Last good checkpoint" in err
 
 
 def test_a_fault_of_ours_keeps_its_traceback(monkeypatch, capsys, run):
@@ -181,9 +178,9 @@ def start(*arguments, variables=None, **options):
     return subprocess.Popen(command, stderr=subprocess.PIPE, env=environment, **options)
 
 
-def test_standard_output_that_takes_nothing(run):
+def test_standard_output_that_takes_nothing():
     """Closed, full, gone, or of ASCII alone; each verb that writes goes the same way."""
-    with open("/dev/full", "w") as full, start("sample", run, "--length", 5, stdout=full) as found:
+    with open("/dev/full", "w") as full, start("data", "list", stdout=full) as found:
         err = found.stderr.read().decode()
     assert found.returncode == 2
     assert err == "ostinato: cannot write to standard output: No space left on device\n"

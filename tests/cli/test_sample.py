@@ -12,13 +12,9 @@ from ostinato.runs import Config, open_run, train
 TEXT = "the cat sat on the mat.\nthe rat ran to the cat.\n" * 12
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sample")
-    (folder / "text.txt").write_text(TEXT)
-    config = Config(file=str(folder / "text.txt"), units=4, batch=4, length=10, steps=4)
-    train(config, folder / "run")
-    return folder / "run"
+@pytest.fixture
+def run(cat_run):
+    return cat_run
 
 
 @pytest.fixture(scope="module")
@@ -110,9 +106,8 @@ def test_refuses(run, options, words):
         CliRunner().invoke(app, ["sample", str(run), *options], catch_exceptions=False)
 
 
-def test_refuses_what_is_no_run_or_no_text(tmp_path):
+def test_refuses_what_is_no_run_or_no_text(adding_run, tmp_path):
     with pytest.raises(BadInput, match="no run folder"):
         sampled(tmp_path / "nowhere")
-    train(Config(task="adding", length=5, units=4, batch=16, steps=1), tmp_path / "adding")
     with pytest.raises(BadInput, match="was trained on the task adding; sample needs a text"):
-        sampled(tmp_path / "adding")
+        sampled(adding_run)

@@ -362,13 +362,13 @@ class Target(NamedTuple):
 
 
 TARGETS = {
-    "stream": Target(by_stream, 10_000),
+    "stream": Target(by_stream, 4_000),
     "c": Target(by_c),
     "c, sanitised": Target(by_sanitised_c),
     "c, 8 bits": Target(by_c_of_eight_bits, within=0.03, rounded=True),
     "javascript": Target(by_node),
     "javascript in a browser": Target(by_browser),
-    "onnx": Target(by_onnx, 400_000),
-    "onnx, a step": Target(by_steps_of_onnx, 10_000),
+    "onnx": Target(by_onnx, 100_000),
+    "onnx, a step": Target(by_steps_of_onnx, 4_000),
     "torch": Target(by_torch, 5_000),
 }

@@ -85,7 +85,9 @@ def _run(arguments: list[str], as_json: bool) -> int:
         if not present and (as_json or verbs != ("train",)):
             raise BadInput("standard output is closed; there is nowhere to write to")
         if verbs == VERBS and "--version" in arguments:
-            words: str | None = f"ostinato {_version()}"
+            from .. import __version__
+
+            words: str | None = f"ostinato {__version__}"
         else:
             words = None if COMPLETING in os.environ else help_for(arguments)
         if words is not None:
@@ -105,12 +107,6 @@ def _run(arguments: list[str], as_json: bool) -> int:
         return CLOSED
     except Exception as error:
         return _say(error, as_json)
-
-
-def _version() -> str:
-    from .. import __version__
-
-    return __version__
 
 
 def _say(error: Exception, as_json: bool) -> int:

@@ -17,7 +17,7 @@ from ..files import write_whole
 from ..runs import open_run
 from ..tasks import AnsweringTask
 from ..tasks.pictures import Picture
-from .arguments import RunFolder, check_new_file, check_new_folder, path
+from .arguments import RunFolder, check_new_file, check_new_folder, chosen, path
 from .output import print_json, writing
 from .progress import progress
 
@@ -105,19 +105,18 @@ def apply(
         ostinato apply runs/video-lstm-1 clips.npy --steps 20 --save next.npy
         ostinato apply runs/audio-lstm-1 dry.wav --out wet.wav
     """
-    every: dict[str, Any] = {
-        "beam": beam,
-        "n_best": n_best,
-        "penalty": penalty,
-        "temperature": temperature,
-        "seed": seed,
-        "targets": targets,
-        "rescore": rescore,
-        "weight": weight,
-        "steps": steps,
-        "future": future,
-    }
-    asked = {name: value for name, value in every.items() if value is not None}
+    asked = chosen(
+        beam=beam,
+        n_best=n_best,
+        penalty=penalty,
+        temperature=temperature,
+        seed=seed,
+        targets=targets,
+        rescore=rescore,
+        weight=weight,
+        steps=steps,
+        future=future,
+    )
     if pictures is not None:
         check_new_folder(pictures, "--pictures")
         asked["pictures"] = True

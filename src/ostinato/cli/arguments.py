@@ -90,6 +90,11 @@ def names_of(words: str | None, option: str, example: str = "") -> list[str] | N
     return names
 
 
+def chosen(**options: Any) -> dict[str, Any]:
+    """The options that are given, by name; `None` stands for one that is not."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
 def changes(given: list[str]) -> dict[str, Any]:
     """The settings of --set by name; `from_text` says how values are written.
 
@@ -146,6 +151,17 @@ Ray = Annotated[
     ),
 ]
 RunFolder = Annotated[Path, typer.Argument(help="the run folder", parser=path)]
+
+# Of verbs that are a server.
+Port = Annotated[
+    int, typer.Option("--port", help="the port; 0 for any that is free", min=0, max=65535)
+]
+Host = Annotated[
+    str,
+    typer.Option(
+        "--host", help="the address to listen on; by default only this machine can reach it"
+    ),
+]
 
 # Of verbs whose work several devices or processes share; see `shared`.
 DeviceCount = Annotated[

@@ -18,7 +18,7 @@ from ..contrast.write import PAGE, comparisons_table, entries_table
 from ..errors import BadInput
 from ..files import next_folder
 from ..runs.loop.signals import Interrupted
-from .arguments import Json, Ray, changes, check_new_folder, names_of, path
+from .arguments import Json, Ray, changes, check_new_folder, chosen, names_of, path
 from .output import answer, show_table, writing
 from .progress import progress
 
@@ -85,19 +85,16 @@ def contrast(
         ostinato contrast SPEC.toml --out contrasts/deep
         ostinato contrast --out contrasts/deep --resume
     """
-    options = {
-        "cells": names_of(cells, "--cells"),
-        "learners": names_of(learners, "--learners"),
-        "tasks": names_of(tasks, "--tasks"),
-        "budget": budget,
-        "seeds": seeds,
-        "trials": trials,
-        "test": test,
-    }
-    given = {name: value for name, value in options.items() if value is not None}
-    flat = changes(settings or [])
-    if steps is not None:
-        flat["steps"] = steps
+    given = chosen(
+        cells=names_of(cells, "--cells"),
+        learners=names_of(learners, "--learners"),
+        tasks=names_of(tasks, "--tasks"),
+        budget=budget,
+        seeds=seeds,
+        trials=trials,
+        test=test,
+    )
+    flat = changes(settings or []) | chosen(steps=steps)
     if resume and out is None:
         raise BadInput("--resume needs --out, the folder of the contrast to continue")
     if resume and out is not None and file is None:

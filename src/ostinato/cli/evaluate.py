@@ -136,12 +136,11 @@ def evaluate(
     trained, first = open_run(run), process_index() == 0
     with trained.precision(), progress(quiet=as_json or not first) as report:
         if trained.vocabulary is None:
-            textual = {"--dynamic": dynamic, "--words": words, "--samples": samples}
-            textual |= {"--texts": texts}
-            for name, value in textual.items():
+            of_texts = {"dynamic": dynamic, "words": words, "samples": samples, "texts": texts}
+            for name, value in of_texts.items():
                 if value:
                     raise BadInput(
-                        f"{name} is for texts; {run} was trained on {trained.sizes.name}"
+                        f"--{name} is for texts; {run} was trained on {trained.sizes.name}"
                     )
         if words is not None:
             check_file(words, "list of words")

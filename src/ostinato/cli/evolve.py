@@ -14,7 +14,7 @@ from ..evolve.ancestry import read_ancestry
 from ..evolve.search import BEST, TASKS, read_plan
 from ..files import next_folder
 from ..report.evolution_page import write_evolution
-from .arguments import Ray, check_new_folder, check_seed, path
+from .arguments import Ray, check_new_folder, check_seed, chosen, path
 from .output import answer
 from .progress import progress
 
@@ -67,7 +67,7 @@ def evolve(
         Path | None,
         Option(help="where to keep the search", show_default="the next runs/evolve-N", parser=path),
     ] = None,
-    resume: Annotated[bool, Option("--resume", help="continue the search of --folder")] = (False),
+    resume: Annotated[bool, Option("--resume", help="continue the search of --folder")] = False,
     ray: Ray = None,
     as_json: Annotated[
         bool, Option("--json", help="print one JSON document at the end and nothing else")
@@ -86,10 +86,18 @@ def evolve(
         ostinato evolve --resume --folder runs/evolve-1 --evaluations 500
         ostinato train --cell runs/evolve-1/best.py:Evolved --task adding
     """
-    budget = {"units": units, "steps": steps, "rungs": rungs}
-    given: dict[str, Any] = {"population": population, "evaluations": evaluations, "seed": seed}
-    given["start"] = start
-    plan, folder = _plan(tasks, budget, given, folder, resume)
+    if resume and folder is None:
+        raise BadInput("--resume needs --folder, the folder of the search to continue")
+    if folder is not None and not resume:
+        check_new_folder(folder, "--folder")
+    plan = read_plan(folder) if resume and folder is not None else Plan()
+    check_seed(seed)
+    settings = chosen(start=start, population=population, evaluations=evaluations, seed=seed)
+    if tasks is not None:
+        settings["tasks"] = tuple(word for word in tasks.split(",") if word)
+    budget = dataclasses.replace(plan.budget, **chosen(units=units, steps=steps, rungs=rungs))
+    plan = dataclasses.replace(plan, budget=budget, **settings)
+    folder = folder or next_folder("runs/evolve-")
     with progress(quiet=as_json) as report:
         report(len(read_ancestry(folder)) if resume else 0, plan.evaluations, "the first cell")
         entries, signal = search(
@@ -105,30 +113,6 @@ def evolve(
     answer(about, lambda: _tell(folder, entries, page, signal), as_json)
     if signal is not None:
         raise Exit(128 + signal)
-
-
-def _plan(
-    tasks: str | None,
-    budget: dict[str, int | None],
-    given: dict[str, Any],
-    folder: Path | None,
-    resume: bool,
-) -> tuple[Plan, Path]:
-    """The settings, with those of the folder where a search is continued."""
-    if resume and folder is None:
-        raise BadInput("--resume needs --folder, the folder of the search to continue")
-    if folder is not None and not resume:
-        check_new_folder(folder, "--folder")
-    plan = read_plan(folder) if resume and folder is not None else Plan()
-    check_seed(given["seed"])
-    names = None if tasks is None else tuple(word for word in tasks.split(",") if word)
-    plan = _with(plan, tasks=names, budget=_with(plan.budget, **budget), **given)
-    return plan, folder or next_folder("runs/evolve-")
-
-
-def _with(settings: Any, **given: Any) -> Any:
-    changes = {name: value for name, value in given.items() if value is not None}
-    return dataclasses.replace(settings, **changes)
 
 
 def _line(entries: Sequence[Entry]) -> str:

@@ -173,7 +173,7 @@ def members_page(names: Mapping[str, str]) -> str:
         words.append(_first_paragraph(kind.__doc__))
         panels[title] = list(settings_rows(kind.Settings)) or [Row("", "It has no options.")]
         if section == "task" and kind.recipe:
-            given = (f"--{x.replace('_', '-')} {value}" for x, value in kind.recipe.items())
+            given = (f"{option_of(x)} {value}" for x, value in kind.recipe.items())
             panels["Unless --cell is given"] = [Row("", " ".join(given))]
     asked = " ".join(f"--{section} {name}" for section, name in names.items())
     panels[MORE] = [Row("--help", "the options of every run")]
@@ -222,8 +222,13 @@ def _text(node: ast.expr) -> str:
     return str(first.value).rstrip(" :(,") if len(parts) > 1 else str(first.value)
 
 
+def option_of(name: str) -> str:
+    """How a setting is written on the command line."""
+    return f"--{name.replace('_', '-')}"
+
+
 def _row(name: str, kind: str, default: Any, words: str) -> Row:
-    option = f"--{name.replace('_', '-')}"
+    option = option_of(name)
     if name == "file":
         return Row("FILE", words)
     if kind == "bool":

@@ -15,7 +15,7 @@ from ..errors import BadInput
 from ..runs.config.members import REGISTRIES, find
 from ..runs.config.sections import ALIASES, ROLES, SHARED, USUAL, from_text
 from ..settings import Setting, read_numbers, settings_of
-from .help import FILE, described
+from .help import FILE, described, option_of
 from .named import named_members
 
 ORDER = ("task", "network", "cell", "learner", "training")
@@ -52,12 +52,8 @@ def parameters(arguments: Iterable[str] = ()) -> list[inspect.Parameter]:
     for other, name in ALIASES.items():
         if other not in options:
             option = options[name].annotation.__metadata__[0]
-            option.param_decls = (*(option.param_decls or (_spelt(name),)), _spelt(other))
+            option.param_decls = (*(option.param_decls or (option_of(name),)), option_of(other))
     return list(options.values())
-
-
-def _spelt(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
 
 
 def _own_classes(arguments: list[str]) -> dict[str, tuple[str, Any]]:

@@ -63,7 +63,8 @@ def runs(
 def _row(one: Listed) -> dict[str, Any]:
     row = dataclasses.asdict(one)
     labels = row.pop("labels")
-    return {name: value for name, value in row.items() if name != "settings"} | labels
+    del row["settings"]
+    return row | labels
 
 
 def _filter(words: str) -> tuple[str, str]:

@@ -63,9 +63,10 @@ def sample(
         raise BadInput("--stop needs a text to stop at, got an empty one")
     check_seed(seed or 0)
     trained = open_run(run)
+    heat = 1.0 if temperature is None else temperature
+    settings: dict[str, Any] = {"temperature": heat, "top_k": top_k, "top_p": top_p}
+    how = {**settings, "seed": seed or 0}
     if alternatives is not None:
-        how: dict[str, Any] = {"temperature": 1.0 if temperature is None else temperature}
-        how |= {"top_k": top_k, "top_p": top_p, "seed": seed or 0}
         step, network = trained.saved()
         drawn = play_run(trained, prompt, length, network=network, alternatives=alternatives, **how)
         _show_steps({"run": str(run), "step": step, "prompt": prompt, **how}, drawn, as_json)
@@ -76,11 +77,9 @@ def sample(
         step, network = trained.saved()
         result: dict = {"run": str(run), "step": step, "prompt": prompt}
         if beam is None:
-            heat = 1.0 if temperature is None else temperature
-            settings: dict[str, Any] = {"temperature": heat, "top_k": top_k, "top_p": top_p}
             key = jax.random.key(seed or 0)
             pieces = decoding.sample(network, start, length, key=key, **settings)
-            result |= {**settings, "seed": seed or 0}
+            result |= how
         else:
             with progress(quiet=as_json) as report:
                 report(0, None, "searching for the most probable text")

@@ -9,7 +9,7 @@ from ..serving.requests import Limits
 from ..serving.server import GRACE, PORT
 from ..serving.server import serve as serve_run
 from ..settings import settings_of
-from .arguments import RunFolder
+from .arguments import Host, Port, RunFolder
 
 USUAL = Limits()
 
@@ -21,10 +21,8 @@ def _limit(name: str) -> Any:
 
 def serve(
     run: RunFolder,
-    port: Annotated[int, Option(help="the port; 0 for any that is free", min=0, max=65535)] = PORT,
-    host: Annotated[
-        str, Option(help="the address to listen on; by default only this machine can reach it")
-    ] = "127.0.0.1",
+    port: Port = PORT,
+    host: Host = "127.0.0.1",
     length: Annotated[int, _limit("length")] = USUAL.length,
     body: Annotated[int, _limit("body")] = USUAL.body,
     seconds: Annotated[float, _limit("seconds")] = USUAL.seconds,

@@ -11,7 +11,7 @@ from typer import Argument, Option
 
 from ..errors import BadInput
 from ..studio.server import PORT, serve
-from .arguments import path
+from .arguments import Host, Port, path
 
 
 def studio(
@@ -29,10 +29,8 @@ def studio(
             show_default="FOLDER, or the current folder without one",
         ),
     ] = None,
-    port: Annotated[int, Option(help="the port; 0 for any that is free", min=0, max=65535)] = PORT,
-    host: Annotated[
-        str, Option(help="the address to listen on; by default only this machine can reach it")
-    ] = "127.0.0.1",
+    port: Port = PORT,
+    host: Host = "127.0.0.1",
     browser: Annotated[bool, Option("--open", help="open the page in a browser")] = False,
 ) -> None:
     """Look at runs in a browser: watch them train, compare them, start and stop them.

@@ -15,7 +15,7 @@ from ..runs import Config, join_processes, open_run
 from ..runs import train as run_training
 from ..runs.config.config import read_toml
 from ..runs.loop.processes import index as process_index
-from .arguments import check_new_folder, check_together, path
+from .arguments import check_new_folder, check_together, chosen, path
 from .display import display
 from .help import OWN, TOGETHER
 from .options import keyword, parameters
@@ -66,7 +66,7 @@ def command(arguments: Iterable[str] = ()) -> Callable:
         """
         place = coordinator, processes, process
         check_together(distributed, *place)
-        asked = {name: value for name, value in given.items() if value is not None}
+        asked = chosen(**given)
         if "steps" in asked and "epochs" in asked:
             raise BadInput("give either --steps or --epochs, not both")
         if config is not None:
@@ -135,9 +135,10 @@ def tensorboard_writer(folder: str | Path) -> Callable[[dict], None]:
     """A listener that writes the metrics and previews of a training run for TensorBoard.
 
     Example:
-        >>> config = Config(task="adding", length=10, units=8, steps=2)
-        >>> run = train(config, "runs/one", listener=tensorboard_writer("runs/one/tensorboard"))
-        >>> [path.name.split(".")[0] for path in (run.path / "tensorboard").iterdir()]
+        >>> write = tensorboard_writer("tensorboard")
+        >>> for event in open_run("runs/text-mlstm-1").events():
+        ...     write(event)
+        >>> [path.name.split(".")[0] for path in Path("tensorboard").iterdir()]
         ['events']
     """
     with needing("--tensorboard", "tensorboardX", "tensorboard"):

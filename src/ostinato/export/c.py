@@ -18,13 +18,15 @@ import numpy as np
 
 from ..errors import BadInput
 from ..wiring.program import Program
-from .c_functions import HELPERS, NARROW, WIDE, products
 from .code import Language, Printer
 from .loops import Loops, Read, affine
 from .lowering import loops_of
+from .primitives import PRIMITIVES
+from .template import fill, template
 
 WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
 PER_LINE = 8
+WIDE, NARROW = 32, 8  # outputs in a block of weights
 
 
 def literal(value: Any) -> str:
@@ -41,26 +43,8 @@ def literal(value: Any) -> str:
 
 def language(name: str) -> Language:
     """C, with the functions of a header of this name."""
-    functions = {
-        **{f: f"{f}f({{}})" for f in ("cos", "erf", "exp", "expm1", "log", "log1p", "sin", "sqrt")},
-        "tan": "tanf({})",
-        "floor": "floorf({})",
-        "ceil": "ceilf({})",
-        "abs": "fabsf({})",
-        "tanh": f"{name}_tanh({{}})",
-        "logistic": f"{name}_logistic({{}})",
-        "neg": "(-{})",
-        "max": f"{name}_max({{}}, {{}})",
-        "min": f"{name}_min({{}}, {{}})",
-        "pow": "powf({}, {})",
-        "sign": f"{name}_sign({{}})",
-        "square": f"{name}_square({{}})",
-        "not": "(!{})",
-        "rsqrt": "(1.0f / sqrtf({}))",
-        "round": "rintf({})",
-        "is_finite": "(isfinite({}) != 0)",
-        "clamp": f"{name}_row({{}}, {{}})",
-    }
+    functions = {f: x.c.replace("@name@", name) for f, x in PRIMITIVES.items()}
+    functions["clamp"] = f"{name}_row({{}}, {{}})"
     infix = {"add": "+", "sub": "-", "mul": "*"}
     whole = {
         **{f: f"(int)((unsigned)({{}}) {sign} (unsigned)({{}}))" for f, sign in infix.items()},
@@ -69,10 +53,7 @@ def language(name: str) -> Language:
         "abs": "({0} < 0 ? -{0} : {0})",
     }
     convert = {"float": "(float)({})", "int": "(int)({})"}
-    return Language("int", "float", functions, whole, literal, convert)
-
-
-RESTRICT = ("#ifdef __cplusplus", "#define restrict __restrict", "#endif")
+    return Language("int", "float", functions, whole, literal, convert, "state->s{}")
 
 
 def header(program: Program, name: str = "net", bits: int = 32) -> str:
@@ -100,60 +81,32 @@ class _Header:
     def __init__(self, loops: Loops, name: str, bits: int):
         self.loops, self.name, self.bits = loops, name, bits
         self.fixed: list[str] = []  # declarations of constants
-        self.kept = {n: f"{name}_c{k}" for k, n in enumerate(loops.constants)}
-        self.states = {n: f"state->s{k}" for k, n in enumerate(loops.program.state)}
-        self.printer = Printer(language(name), loops.dtypes, loops.constants, self._called)
-
-    def _called(self, number: int) -> str:
-        if number < 0:
-            return f"{self.name}_places"
-        if number == self.loops.program.x:
-            return "x"
-        known = self.kept.get(number) or self.states.get(number)
-        return known or f"v{number}"
+        self.printer = Printer(language(name), loops, f"{name}_")
 
     def text(self) -> str:
-        program, step = self.loops.program, [*self._step()]
-        used = "\n".join(step)
+        program, step = self.loops.program, "\n".join(self._step())
         for number, values in self.loops.constants.items():
-            if re.search(rf"\b{self.kept[number]}\b", used):
-                self.fixed.append(_array(self.kept[number], values))
+            kept = self.printer.name(number)
+            if re.search(rf"\b{kept}\b", step):
+                self.fixed.append(_array(kept, values))
         for table, places in self.printer.tables.items():
             self.fixed.append(_array(table, places))
-        x = "int symbol" if program.symbols is not None else "const float *x"
         symbols = program.symbols
-        lines = [
-            f"#ifndef {self.name.upper()}_H",
-            f"#define {self.name.upper()}_H",
-            "",
-            "#include <math.h>",
-            "#include <stdint.h>",
-            "",
-            *RESTRICT,
-            "",
-            *([f"#define {self.name.upper()}_SYMBOLS {symbols}"] if symbols is not None else []),
-            *([f"#define {self.name.upper()}_INPUTS {program.inputs}"] if symbols is None else []),
-            f"#define {self.name.upper()}_OUTPUTS {program.outputs}",
-            "",
-            *self._struct(),
-            "",
-            (HELPERS + products(used)).replace("NAME", self.name),
-            *self.fixed,
-            "",
-            *self._start(),
-            "",
-            f"static inline void {self.name}_step({self.name}_state *state, {x}, float *y) {{",
-            *(f"  {line}" for line in step),
-            "}",
-            "",
-            "#ifdef __cplusplus",
-            "#undef restrict",
-            "#endif",
-            "",
-            "#endif",
-            "",
-        ]
-        return "\n".join(lines)
+        vectors = symbols is None
+        words = {
+            "name": self.name,
+            "NAME": self.name.upper(),
+            "reads": "INPUTS" if vectors else "SYMBOLS",
+            "count": program.inputs if vectors else symbols,
+            "outputs": program.outputs,
+            "state": "\n".join(self._struct()),
+            "functions": _functions(step, self.name),
+            "constants": "\n".join(self.fixed),
+            "start": "\n".join(self._start()),
+            "x": "const float *x" if vectors else "int symbol",
+            "step": step,
+        }
+        return fill(template("header.h"), words)
 
     def _struct(self) -> Iterator[str]:
         yield "typedef struct {"
@@ -192,7 +145,7 @@ class _Header:
                 written.add(loop.out)
                 size = loops.sizes[loop.out]
                 size = size if factors is None else _padded(size)
-                yield f"{_type(loops.dtypes[loop.out])} {self._called(loop.out)}[{size}];"
+                yield f"{_type(loops.dtypes[loop.out])} {self.printer.name(loop.out)}[{size}];"
             if factors is None:
                 yield from loop.lines(self.printer)
             else:
@@ -209,7 +162,7 @@ class _Header:
         index = affine(vector.places[0])
         assert index is not None
         offset = f" + {index[0]}" if index[0] else ""
-        x, out = f"{self._called(vector.value)}{offset}", self._called(product)
+        x, out = f"{self.printer.name(vector.value)}{offset}", self.printer.name(product)
         if self.bits == 8:
             factors = np.abs(matrix).max(axis=0) / 127
             factors = np.where(factors > 0, factors, 1).astype(np.float32)
@@ -224,6 +177,31 @@ class _Header:
         if self.bits == 8:
             self.fixed.append(_array(f"{name}_factors", factors))
             yield f"for (int i = 0; i < {columns}; i++) {out}[i] *= {name}_factors[i];"
+
+
+def _functions(step: str, name: str) -> str:
+    """The functions that a step calls, of which the product is for weights of one kind."""
+    words = {"name": name, "registers": _registers(name)}
+    functions = fill(template("functions.c"), words)
+    if "_product(" not in step:
+        return functions
+    if "_factors" in step:
+        words["rows"] = " ".join(f"{name}_ADD(s, x[k + {n}], w[j + {WIDE * n}]);" for n in range(8))
+        words |= {"kind": "signed char", "block": fill(template("product_bytes.c"), words)}
+    else:
+        functions += fill(template("vectors.c"), words)
+        words |= {"kind": "float", "block": fill(template("product_floats.c"), words)}
+    return functions + fill(template("product.c"), words)
+
+
+def _registers(name: str) -> str:
+    """A block, its sums in variables."""
+    places = range(WIDE)
+    lines = [f"float {', '.join(f'a{n} = 0' for n in places)};"]
+    lines += ["for (int k = 0; k < rows; k++, w += 32) {", "  const float h = x[k];"]
+    lines += ["  " + "; ".join(f"{name}_ADD(a{n}, h, w[{n}])" for n in places) + ";", "}"]
+    lines += ["; ".join(f"y[{n}] = a{n}" for n in places) + ";"]
+    return "\n".join(lines)
 
 
 def _type(dtype: np.dtype) -> str:

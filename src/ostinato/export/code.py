@@ -12,6 +12,7 @@ from .loops import (
     Apply,
     Expression,
     Lookup,
+    Loops,
     Map,
     Read,
     Reduction,
@@ -19,22 +20,6 @@ from .loops import (
     check_numbers,
     unknown,
 )
-
-INFIX = {
-    "add": "+",
-    "sub": "-",
-    "mul": "*",
-    "div": "/",
-    "eq": "==",
-    "ne": "!=",
-    "lt": "<",
-    "le": "<=",
-    "gt": ">",
-    "ge": ">=",
-    "and": "&",
-    "or": "|",
-    "xor": "^",
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,10 +29,12 @@ class Language:
     Attributes:
         index: the declaration of a whole number that changes.
         number: the declaration of a number.
-        functions: how a function of one or two numbers is written, `tanhf({})`.
+        functions: how a function of one or two numbers is written, `tanhf({})`; an empty text for
+            one that cannot be.
         whole: the same of whole numbers of 32 bits, which wrap around, where it is another.
         literal: a constant, from its value.
         convert: a conversion to `"float"` or `"int"`, from the words for the number.
+        state: how an array of the state is called, from its place.
     """
 
     index: str
@@ -56,28 +43,33 @@ class Language:
     whole: Mapping[str, str]
     literal: Callable[[Any], str]
     convert: Mapping[str, str]
+    state: str
 
 
 class Printer:
     """Prints loops in a language.
 
     Attributes:
-        language: the language.
-        dtypes: of the arrays.
-        constants: their values, by number.
-        name: how an array is called, from its number.
+        names: of the constants, the state and the input, by number; other arrays are `v` and it.
         tables: places that follow no rule, which the code must have as constants, by their names.
     """
 
-    def __init__(
-        self,
-        language: Language,
-        dtypes: list[np.dtype],
-        constants: Mapping[int, np.ndarray],
-        name: Callable[[int], str],
-    ):
-        self.language, self.dtypes, self.constants, self.name = language, dtypes, constants, name
+    def __init__(self, language: Language, loops: Loops, prefix: str = ""):
+        """
+        Args:
+            language: the language.
+            loops: what is printed.
+            prefix: with which the names of constants begin.
+        """
+        self.language, self.prefix = language, prefix
+        self.dtypes, self.constants = loops.dtypes, loops.constants
+        state, x = loops.program.state, loops.program.x
+        self.names = {n: f"{prefix}c{k}" for k, n in enumerate(loops.constants)}
+        self.names |= {n: language.state.format(k) for k, n in enumerate(state)} | {x: "x"}
         self.tables: dict[str, np.ndarray] = {}
+
+    def name(self, number: int) -> str:
+        return self.names.get(number, f"v{number}")
 
     def copy(self, read: Read, to: str) -> Iterator[str]:
         """`to[i] = read[i]`."""
@@ -113,7 +105,7 @@ class Printer:
         index = affine(places)
         if index is not None:
             return axes.sum(*index)
-        table = f"{self.name(-1)}{len(self.tables)}"
+        table = f"{self.prefix}places{len(self.tables)}"
         for name, known in self.tables.items():
             if np.array_equal(known, places.ravel()):
                 table = name
@@ -135,9 +127,7 @@ class Printer:
             return self._power(given[0], params["y"], dtype.kind)
         if dtype.kind == "i" and name in self.language.whole:
             return self.language.whole[name].format(*given)
-        if name in INFIX:
-            return f"({given[0]} {INFIX[name]} {given[1]})"
-        if name not in self.language.functions:
+        if not self.language.functions[name]:
             raise unknown(name)
         return self.language.functions[name].format(*given)
 

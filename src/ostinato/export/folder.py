@@ -18,6 +18,7 @@ from ..runs.analysis.answers import USES
 from ..runs.folder.checkpoints import Checkpoint, Progress
 from ..runs.folder.manifest import model_bytes
 from ..weights import count_parameters
+from .template import fill, template
 
 LOGGED = ("start", "valid", "end")  # kinds of events that are kept
 # How a run is used, by the verb of its task, on the command line.
@@ -99,40 +100,38 @@ def _card(
     scores = valid[-1].get("metrics", {}) if valid else {}
     others = {name: x for name, x in start.get("baselines", {}).items() if x is not None}
     settings = _replaced(config.non_default(), _without_folders(config.as_json()))
-    own = [m.name for m in (config.task, config.cell, config.learner) if ":" in m.name]
-    command = COMMANDS.get(verb, "apply FOLDER FILE")
-    name = run.path.resolve().name
-    lines = [
-        f"# {name}",
-        f"A recurrent network ({config.cell}, {count_parameters(network):,} parameters) for the "
-        f"task {config.task}, trained with Ostinato: {USES.get(verb, USES['apply'])}.",
-        "## Use",
-        f"    pip install ostinato=={made['versions']['ostinato']}\n    ostinato {command}",
-        "`FOLDER` is this folder. From Python: `run = ostinato.open_run(FOLDER)`. The data are not "
-        "here and are not needed. Opening the folder runs no code of it.",
-        *(
-            [
-                "It uses classes that are not part of Ostinato: "
-                + ", ".join(f"`{os.path.basename(x)}`" for x in own)
-                + ". Put their file into the folder where you work, read it, and allow it: "
-                "`ostinato allow FILE`."
-            ]
-            if own
-            else []
-        ),
-        "## Trained on",
-        f"{_data(settings)} Fingerprint of the data: `{made['task'].get('data')}`.",
-        "## How",
-        f"{step:,} steps with {config.learner}; settings that are not the usual ones:",
-        "\n".join(f"    {key} = {json.dumps(value)}" for key, value in settings.items())
-        or "    none",
-        "## Scores on the validation part",
-        _table(scores, others, start.get("metric", "")) if scores else "None were computed.",
-        "## Licence",
-        licence or "Not stated. Whoever shares this folder writes the licence of the weights here.",
-        *_of_data(settings),
-    ]
-    return "\n\n".join(lines) + "\n"
+    words = {
+        "name": run.path.resolve().name,
+        "cell": config.cell,
+        "parameters": f"{count_parameters(network):,}",
+        "task": config.task,
+        "use": USES.get(verb, USES["apply"]),
+        "version": made["versions"]["ostinato"],
+        "command": COMMANDS.get(verb, "apply FOLDER FILE"),
+        "own": _of_classes([m.name for m in (config.task, config.cell, config.learner)]),
+        "data": _data(settings),
+        "fingerprint": made["task"].get("data"),
+        "steps": f"{step:,}",
+        "learner": config.learner,
+        "settings": "\n".join(f"{key} = {json.dumps(x)}" for key, x in settings.items()) or "none",
+        "scores": _table(scores, others, start.get("metric", ""))
+        if scores
+        else "None were computed.",
+        "licence": licence
+        or "Not stated. Whoever shares this folder writes the licence of the weights here.",
+        "licence_of_data": _of_data(settings),
+    }
+    return fill(template("card.md"), words)
+
+
+def _of_classes(members: list[str]) -> str:
+    """What has to be done for classes of the user's own."""
+    own = [f"`{os.path.basename(name)}`" for name in members if ":" in name]
+    words = (
+        f"It uses classes that are not part of Ostinato: {', '.join(own)}. Put their file into the "
+        "folder where you work, read it, and allow it: `ostinato allow FILE`."
+    )
+    return f"\n\n{words}" if own else ""
 
 
 def _data(settings: Mapping[str, Any]) -> str:
@@ -144,10 +143,10 @@ def _data(settings: Mapping[str, Any]) -> str:
     )
 
 
-def _of_data(settings: Mapping[str, Any]) -> list[str]:
+def _of_data(settings: Mapping[str, Any]) -> str:
     """The licence of the data, if they are a named set."""
     known = DATASETS.get(str(settings.get("file")))
-    return [] if known is None else [f"The data are from {known.source}: {known.licence}."]
+    return "" if known is None else f"\n\nThe data are from {known.source}: {known.licence}."
 
 
 def _table(scores: Mapping[str, Any], others: Mapping[str, float], metric: str) -> str:

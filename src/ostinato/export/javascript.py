@@ -17,26 +17,11 @@ from ..wiring.program import Program
 from .code import Language, Printer
 from .loops import Loops
 from .lowering import loops_of
+from .primitives import PRIMITIVES
+from .template import fill, template
 
-FUNCTIONS = {
-    **{
-        name: f"Math.{name}({{}})"
-        for name in ("abs", "ceil", "cos", "exp", "expm1", "floor", "log", "log1p", "sign", "sin")
-    },
-    "sqrt": "Math.sqrt({})",
-    "tan": "Math.tan({})",
-    "tanh": "Math.tanh({})",
-    "neg": "(-{})",
-    "logistic": "(1 / (1 + Math.exp(-{})))",
-    "rsqrt": "(1 / Math.sqrt({}))",
-    "not": "(!{})",
-    "max": "Math.max({}, {})",
-    "min": "Math.min({}, {})",
-    "pow": "Math.pow({}, {})",
-    "square": "(({0}) * ({0}))",
-    "is_finite": "Number.isFinite({})",
-    "clamp": "Math.max(0, Math.min({}, {}))",
-}
+FUNCTIONS = {name: one.javascript for name, one in PRIMITIVES.items()}
+FUNCTIONS["clamp"] = "Math.max(0, Math.min({}, {}))"
 
 
 def literal(value: Any) -> str:
@@ -55,6 +40,7 @@ LANGUAGE = Language(
     {"add": "({} + {} | 0)", "sub": "({} - {} | 0)", "mul": "Math.imul({}, {})"},
     literal,
     {"float": "Number({})", "int": "Math.trunc({})"},
+    "state[{}]",
 )
 
 
@@ -72,32 +58,19 @@ def function(program: Program, name: str = "make") -> str:
         'function make() {'
     """
     loops = loops_of(program)
-    names = {n: f"c{k}" for k, n in enumerate(loops.constants)}
-    names |= {n: f"state[{k}]" for k, n in enumerate(program.state)}
-    names[program.x] = "x"
-    printer = Printer(
-        LANGUAGE,
-        loops.dtypes,
-        loops.constants,
-        lambda n: "places" if n < 0 else names.get(n, f"v{n}"),
-    )
-    step = [*_step(loops, printer)]
-    lines = [
-        f"function {name}() {{",
-        *(f"  {line}" for line in _numbers(loops, printer, names)),
-        "  return {",
-        f"    inputs: {program.inputs if program.symbols is None else 1},",
-        f"    symbols: {'null' if program.symbols is None else program.symbols},",
-        f"    outputs: {program.outputs},",
-        *(f"    {line}" for line in _start(loops)),
-        "    step(state, x) {",
-        *(f"      {line}" for line in step),
-        "    },",
-        "  };",
-        "}",
-        "",
-    ]
-    return "\n".join(lines)
+    printer = Printer(LANGUAGE, loops)
+    step = "\n".join(_step(loops, printer))
+    symbolic = program.symbols is not None
+    words = {
+        "name": name,
+        "numbers": "\n".join(_numbers(loops, printer)),
+        "inputs": 1 if symbolic else program.inputs,
+        "symbols": program.symbols if symbolic else "null",
+        "outputs": program.outputs,
+        "start": "\n".join(f"{packed(values.ravel())}," for values in program.start),
+        "step": step,
+    }
+    return fill(template("network.js"), words)
 
 
 def _array(dtype: np.dtype) -> str:
@@ -111,27 +84,15 @@ def packed(values: np.ndarray) -> str:
     return f'unpack("{words}", {_array(kind)})'
 
 
-def _numbers(loops: Loops, printer: Printer, names: dict[int, str]) -> Iterator[str]:
+def _numbers(loops: Loops, printer: Printer) -> Iterator[str]:
     """The constants, and the arrays that the step writes."""
-    yield "const unpack = (words, kind) => {"
-    yield "  const bytes = Uint8Array.from(atob(words), (one) => one.charCodeAt(0));"
-    yield "  return new kind(bytes.buffer);"
-    yield "};"
     for number, values in loops.constants.items():
-        yield f"const {names[number]} = {packed(values)};"
+        yield f"const {printer.name(number)} = {packed(values)};"
     for table, places in printer.tables.items():
         yield f"const {table} = {packed(places)};"
     for number in dict.fromkeys(loop.out for loop in loops.loops):
-        yield f"const v{number} = new {_array(loops.dtypes[number])}({loops.sizes[number]});"
-
-
-def _start(loops: Loops) -> Iterator[str]:
-    yield "start() {"
-    yield "  return ["
-    for values in loops.program.start:
-        yield f"    {packed(values.ravel())},"
-    yield "  ];"
-    yield "},"
+        kind, size = _array(loops.dtypes[number]), loops.sizes[number]
+        yield f"const {printer.name(number)} = new {kind}({size});"
 
 
 def _step(loops: Loops, printer: Printer) -> Iterator[str]:

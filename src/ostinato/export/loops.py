@@ -18,6 +18,7 @@ from jax import lax
 
 from ..errors import BadInput
 from ..wiring.program import Equation, Program
+from .primitives import PRIMITIVES
 
 MOVES = {
     "broadcast_in_dim",
@@ -31,12 +32,7 @@ MOVES = {
     "transpose",
     "unstack",
 }
-ELEMENTWISE = {
-    *("abs", "add", "and", "ceil", "convert_element_type", "cos", "div", "eq", "erf", "exp"),
-    *("expm1", "floor", "ge", "gt", "integer_pow", "is_finite", "le", "log", "log1p", "logistic"),
-    *("lt", "max", "min", "mul", "ne", "neg", "not", "or", "pow", "round", "rsqrt", "select_n"),
-    *("sign", "sin", "sqrt", "square", "sub", "tan", "tanh", "xor"),
-}
+ELEMENTWISE = {*PRIMITIVES, "convert_element_type", "integer_pow", "select_n"}
 REDUCTIONS = {"reduce_sum": "sum", "reduce_max": "max", "reduce_min": "min"}
 
 
@@ -62,11 +58,6 @@ class Read:
 
     def words(self, printer: Any, axes: Any) -> str:
         return printer.number(self, axes)
-
-    @property
-    def affine(self) -> tuple[int, tuple[int, ...]] | None:
-        """Offset and stride of each axis of the loop, if the places are such; else `None`."""
-        return affine(self.places)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,7 +144,7 @@ class Reduction:
         if self.outer != 1 or sum(fixed) != 1:
             return None
         vector, weights = self.terms[fixed.index(False)], self.terms[fixed.index(True)]
-        index = vector.affine
+        index = affine(vector.places)
         together = index is not None and index[1][0] == 0
         gapless = index is not None and (index[1][1] == 1 or vector.places.shape[1] == 1)
         return (vector, weights) if together and gapless else None

@@ -174,7 +174,7 @@ class _Lowering:
     def _reduction(self, out: int, how: str, terms: tuple[Read, ...], outer: int) -> None:
         ready = []
         for term in terms:
-            if term.affine is None:  # its places follow no rule: a copy of it does
+            if affine(term.places) is None:  # its places follow no rule: a copy of it does
                 term = self._copied(term)
             ready.append(term)
         self.loops.append(Reduction(out, how, tuple(ready), outer))

@@ -18,21 +18,11 @@ from ..errors import BadInput, needing
 from ..wiring.operators import operators_of
 from ..wiring.program import Equation, Part, Program, trace, trace_sequence
 from .loops import unknown
+from .primitives import PRIMITIVES, X, Y
 from .tensors import Writer, typed, write
 
 OPSET = 18
 LIMIT = 2**31  # bytes of a file of protocol buffers
-FUNCTIONS = {
-    **{name: name.title() for name in ("abs", "add", "ceil", "cos", "div", "erf", "exp", "floor")},
-    **{name: name.title() for name in ("log", "max", "min", "mul", "neg", "pow", "round", "sign")},
-    **{name: name.title() for name in ("sin", "sqrt", "sub", "tan", "tanh", "and", "or", "xor")},
-    "not": "Not",
-    "eq": "Equal",
-    "lt": "Less",
-    "le": "LessOrEqual",
-    "gt": "Greater",
-    "ge": "GreaterOrEqual",
-}
 ACTIVATIONS = {"tanh": "Tanh", "sigmoid": "Sigmoid", "relu": "Relu", "identity": "Affine"}
 # The blocks of an `Operator` in ONNX's order, and the peepholes i, f, o.
 BLOCKS = {"rnn": (0,), "lstm": (0, 3, 1, 2), "gru": (0, 1, 2)}
@@ -133,32 +123,25 @@ class _Graph(Writer):
             return self.node("Cast", given[0], to=self.type(np.dtype(params["new_dtype"])))
         if name == "select_n" and len(given) == 3:
             return self.node("Where", given[0], given[2], given[1])
-        if (
-            name == "integer_pow" and kind == "i" and params["y"] > 0
-        ):  # its Pow does not wrap around
+        if name == "integer_pow" and kind == "i" and params["y"] > 0:  # Pow does not wrap around
             return functools.reduce(lambda x, y: self.node("Mul", x, y), [given[0]] * params["y"])
         if name == "integer_pow":
             return self.node("Pow", given[0], self.number(params["y"]))
-        if name == "square":
-            return self.node("Mul", given[0], given[0])
-        if name == "ne":
-            return self.node("Not", self.node("Equal", *given))
-        if name == "expm1":
-            return self.node("Sub", self.node("Exp", *given), self.number(1))
-        if name == "log1p":
-            return self.node("Log", self.node("Add", *given, self.number(1)))
-        if name == "rsqrt":
-            return self.node("Reciprocal", self.node("Sqrt", *given))
-        if name == "logistic":  # Sigmoid of ONNX Runtime is off by 2 % where it is near 0
-            e = self.node("Exp", self.node("Neg", *given))
-            return self.node("Reciprocal", self.node("Add", e, self.number(1)))
-        if name == "is_finite":
-            either = self.node("Or", self.node("IsInf", *given), self.node("IsNaN", *given))
-            return self.node("Not", either)
-        if name not in FUNCTIONS:
+        if name not in PRIMITIVES:
             raise unknown(name)
+        operation, *inputs = PRIMITIVES[name].onnx
         bits = kind != "b" and name in ("and", "or", "xor")
-        return self.node(f"{'Bitwise' * bits}{FUNCTIONS[name]}", *given)
+        known = dict(zip((X, Y), given, strict=False))
+        return self.written((f"{'Bitwise' * bits}{operation}", *inputs), known)
+
+    def written(self, function: Any, known: Mapping[Any, str]) -> str:
+        """The nodes of a function in the form of `primitives.py`, of inputs that are known."""
+        if isinstance(function, int):
+            return self.number(function)
+        if function in known:
+            return known[function]
+        operation, *inputs = function
+        return self.node(operation, *(self.written(x, known) for x in inputs))
 
     def number(self, value: float) -> str:
         return self.constant(np.float32(value))

@@ -18,9 +18,8 @@ from ..settings import shown
 from ..tasks.interface import Interface
 from ..wiring import to_rtneural
 from ..wiring.program import Program, trace
-from . import c, c_program, folder, html, torch
+from . import c, folder, programs, torch
 from .onnx import to_onnx
-from .torch_both_ways import modules
 
 RAW = "Numbers go in and come out as the network has them; its task does not say what they mean."
 
@@ -92,15 +91,15 @@ def _c(made: Exported, bits: int) -> dict[str, str | bytes]:
     about = f"{made.about}\n   {RAW}" if raw else made.about
     made.interface.check_plain()
     code = c.header(made.program, made.name, bits)
-    files: dict[str, str | bytes] = {".h": f"/* {c_program.comment(about)} */\n{code}"}
+    files: dict[str, str | bytes] = {".h": f"/* {programs.comment(about)} */\n{code}"}
     if not raw:
-        files[".c"] = c_program.main(made.interface, made.name, made.file)
+        files[".c"] = programs.main(made.interface, made.name, made.file)
     return files
 
 
 def _html(made: Exported, bits: int) -> dict[str, str | bytes]:
     made.interface.check_plain()
-    return {".html": html.page(made.program, made.interface, made.about)}
+    return {".html": programs.page(made.program, made.interface, made.about)}
 
 
 def _rtneural(made: Exported, bits: int) -> dict[str, str | bytes]:
@@ -131,7 +130,7 @@ def _torch(made: Exported, bits: int) -> dict[str, str | bytes]:
     if made.network.can_step:
         source, numbers = torch.module(made.program, made.about)
     else:
-        source, numbers = modules(made.network, made.about)
+        source, numbers = torch.modules(made.network, made.about)
     about = {"interface": json.dumps(made.interface._asdict())}
     return {".py": source, ".safetensors": save(numbers, about)}
 

@@ -1,26 +1,28 @@
 """A network as a module of torch: source that needs nothing else, and its numbers.
 
+A network that reads both ways has no step; its source is made of the modules of `torch.nn`.
+
 net = load()                    a `torch.nn.Module` with its weights, from the file beside it
 ys, state = net(xs)             a sequence, time first, then batch
 y, state = net.step(x, state)   one step; `net.start(batch)` is the state before the first
 """
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
+from ..cells import Model
+from ..errors import BadInput
 from ..wiring.program import Equation, Program
-from .code import INFIX
+from ..wiring.stepping import plain
+from ..wiring.torch_weights import to_torch
 from .loops import unknown
+from .primitives import PRIMITIVES
+from .template import fill, template
 from .tensors import Writer, typed, write
 
-SAME = {  # functions that torch calls as JAX does
-    *("abs", "ceil", "cos", "erf", "exp", "expm1", "floor", "log", "log1p", "neg", "round"),
-    *("rsqrt", "sign", "sin", "sqrt", "square", "tan", "tanh"),
-}
-NAMES = {"logistic": "sigmoid", "is_finite": "isfinite", "not": "logical_not", "pow": "pow"}
 TYPES = {"f": "torch.float32", "b": "torch.bool"}
 
 
@@ -45,72 +47,74 @@ def module(program: Program, about: str = "") -> tuple[str, dict[str, Any]]:
     unpacked = [f"({', '.join(before)},) = state"] if before else []
     starts = ", ".join(f"self.start{n}" for n in range(len(before)))
     words = {
-        "SIZES": _sizes(program),
-        "NUMBERS": "\n            ".join(fixed),
-        "STARTS": starts + "," if before else "",
-        "STEP": "\n        ".join([*unpacked, *lines.lines, f"return {y}, [{', '.join(state)}]"]),
+        "sizes": _sizes(program),
+        "numbers": "\n".join(fixed),
+        "starts": starts + "," if before else "",
+        "step": "\n".join([*unpacked, *lines.lines, f"return {y}, [{', '.join(state)}]"]),
     }
-    return source(BODY, about, words), numbers
+    return _source("module_step.py.txt", about, words), numbers
 
 
-def source(body: str, about: str, words: Mapping[str, str]) -> str:
+def _source(body: str, about: str, words: Mapping[str, Any]) -> str:
     """The source of a module: the body of its class, with words at their places.
 
     It begins with where the network is from, and ends with a function that loads it.
     """
-    plain = " ".join(about.replace("\\", "/").replace('"', "'").split())
-    every = {"ABOUT": plain or "A network.", **words}
-    whole = BEGIN + body + END
-    return re.sub(r"@([A-Z]+)@", lambda place: every[place[1]], whole)
+    plain_about = " ".join(about.replace("\\", "/").replace('"', "'").split())
+    every = {"about": plain_about or "A network.", "body": fill(template(body), words)}
+    return fill(template("module.py.txt"), every)
 
 
-BEGIN = '''\
-"""@ABOUT@"""
+def modules(network: Model, about: str = "") -> tuple[str, dict[str, Any]]:
+    """A network without a step as the source of a module, and its numbers by name.
 
-import torch
+    Args:
+        network: a table of symbols, if it reads symbols, layers that `torch.nn` has, and a dense
+            readout, if it has one.
+        about: where the network is from, in a line.
+    """
+    encoding, cell, readout = plain(network).parts()
+    if cell is None:
+        raise BadInput(f"torch.nn has no module for {type(network).__name__}")
+    try:
+        body = to_torch(cell)
+    except BadInput as error:
+        reason = str(error).partition("; ")[0]
+        raise BadInput(
+            f"the network reads both ways, and {reason}; a GRU needs --reset after; --to onnx "
+            "writes any of them"
+        ) from None
+    numbers = {f"cell.{key}": x.numpy() for key, x in body.state_dict().items()}
+    lines, x, y = [f"self.cell = torch.nn.{body!r}"], "xs", "ys"
+    width = body.hidden_size * (2 if body.bidirectional else 1)
+    inputs, outputs, symbols = body.input_size, width, None
+    if encoding is not None:
+        inputs, symbols, x = 1, encoding.symbols, "self.table(xs)"
+        table = np.asarray(encoding(jnp.arange(symbols), jnp.float32))
+        numbers["table.weight"] = table
+        lines.append(f"self.table = torch.nn.Embedding({table.shape[0]}, {table.shape[1]})")
+    if readout is not None:
+        V, b = _dense(readout, width)
+        outputs, y = len(b), "self.readout(ys)"
+        numbers |= {"readout.weight": V, "readout.bias": b}
+        lines.append(f"self.readout = torch.nn.Linear({width}, {outputs})")
+    words = {
+        "sizes": f"{inputs}, {outputs}, {symbols}",
+        "modules": "\n".join(lines),
+        "x": x,
+        "y": y,
+    }
+    return _source("module_both_ways.py.txt", about, words), numbers
 
 
-class Net(torch.nn.Module):
-'''
-BODY = '''\
-    """`ys, state = net(xs)`, with time first and then batch."""
-
-    inputs, outputs, symbols = @SIZES@
-
-    def __init__(self):
-        super().__init__()
-        numbers = [
-            @NUMBERS@
-        ]
-        for name, shape, kind in numbers:
-            self.register_buffer(name, torch.zeros(shape, dtype=kind))
-
-    def start(self, batch):
-        """The state before the first step."""
-        return [x.expand(batch, *x.shape) for x in (@STARTS@)]
-
-    def forward(self, xs, state=None):
-        """A sequence: outputs of all steps, and the state after the last."""
-        state, ys = self.start(xs.shape[1]) if state is None else state, []
-        for x in xs:
-            y, state = self.step(x, state)
-            ys.append(y)
-        return torch.stack(ys), state
-
-    def step(self, x, state):
-        """One step: `(y, state)`."""
-        @STEP@
-'''
-END = '''
-
-def load(path=None):
-    """The network with its weights, which by default are in the file beside this one."""
-    from safetensors.torch import load_file
-
-    net = Net()
-    net.load_state_dict(load_file(path or __file__.removesuffix("py") + "safetensors"))
-    return net.eval()
-'''
+def _dense(readout: Any, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """The weights of a readout, by what it makes of unit vectors; refuses what is not linear."""
+    b = np.asarray(readout(jnp.zeros(width, jnp.float32)))
+    V = np.asarray(readout(jnp.eye(width, dtype=jnp.float32))) - b
+    h = np.random.default_rng(0).normal(size=width).astype(np.float32)
+    if not np.allclose(h @ V + b, readout(jnp.asarray(h)), rtol=1e-4, atol=1e-5):
+        raise BadInput(f"torch.nn has no readout like {type(readout).__name__}")
+    return np.ascontiguousarray(V.T), b
 
 
 def _sizes(program: Program) -> str:
@@ -160,19 +164,15 @@ class _Lines(Writer):
             return self.line(f"{given[0]} ** {params['y']}")
         if name in ("max", "min"):
             return self.line(self._largest(name, given))
-        if name == "sign":  # torch has 0 for what is no number
-            return self.line("torch.where({0} == {0}, torch.sign({0}), {0})".format(*given))
-        if name in INFIX:
-            return self.line(f"{given[0]} {INFIX[name]} {given[1]}")
-        if name not in SAME and name not in NAMES:
+        if name not in PRIMITIVES:
             raise unknown(name)
-        return self.line(f"torch.{NAMES.get(name, name)}({', '.join(given)})")
+        return self.line(PRIMITIVES[name].torch.format(*given))
 
     def _largest(self, name: str, given: list[str]) -> str:
         one, two = sorted(given, key=self.plain.__contains__)
         if two in self.plain:
             return f"{one}.clamp({'min' if name == 'max' else 'max'}={two})"
-        return f"torch.{name}imum({one}, {two})"
+        return PRIMITIVES[name].torch.format(one, two)
 
     def product(self, x: str, matrix: str) -> str:
         return self.line(f"{x} @ {matrix}")

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import jax
 import numpy as np
@@ -64,15 +65,14 @@ def derivative_is_right(case: Case) -> None:
 
 def _compared(case: Case, place: str, gradient: tuple, i: int) -> tuple[float, float] | None:
     """The claimed and the measured slope along a direction in the i-th array, if they differ."""
-    leaves, tree = jax.tree.flatten(case.places[place])
-    slope = np.asarray(jax.tree.leaves(gradient)[i])
-    fixed = ~np.isfinite(leaves[i])
+    moving = case.places[place]
+    x, slope = (np.asarray(jax.tree.leaves(tree)[i]) for tree in (moving, gradient))
+    fixed = ~np.isfinite(x)
 
     def along(direction: np.ndarray) -> tuple[Callable[[float], float], float]:
         def loss(moved: float) -> float:
-            changed = np.where(fixed, leaves[i], leaves[i] + moved * direction)
-            at_it = jax.tree.unflatten(tree, [*leaves[:i], changed, *leaves[i + 1 :]])
-            return float(case.slopes(at_it, place)[0])
+            changed = np.where(fixed, x, x + moved * direction)
+            return float(case.slopes(_with_leaf(moving, i, changed), place)[0])
 
         return loss, dot(np.where(fixed, 0, slope), direction)
 
@@ -89,6 +89,12 @@ def _compared(case: Case, place: str, gradient: tuple, i: int) -> tuple[float, f
     if slope.size > ENTRIES and not _is_at_kink(loss, claimed):
         return claimed, _central(loss, SIZES[0])
     return None
+
+
+def _with_leaf(tree: Any, i: int, leaf: np.ndarray) -> Any:
+    """A tree with another i-th array."""
+    leaves, structure = jax.tree.flatten(tree)
+    return jax.tree.unflatten(structure, [*leaves[:i], leaf, *leaves[i + 1 :]])
 
 
 def _length(x: np.ndarray) -> float:
@@ -215,17 +221,14 @@ def _right_over_seeds(case: Case, memory: str) -> bool:
 
 def every_parameter_is_reached(case: Case) -> None:
     """No parameter has a gradient of exactly zero."""
-    leaves, tree = jax.tree.flatten(case.moving)
     for i, name in enumerate(_names(case)):
         slopes = [jax.tree.leaves(gradient)[i] for gradient in case.gradients.values()]
         if not name.startswith("parameter") or any(np.any(slope) for slope in slopes):
             continue
 
         def loss(moved: float, i: int = i) -> float:
-            changed = leaves[i] + moved * jax.tree.leaves(case.tangent)[i]
-            return float(
-                case.slopes(jax.tree.unflatten(tree, [*leaves[:i], changed, *leaves[i + 1 :]]))[0]
-            )
+            x, direction = (jax.tree.leaves(tree)[i] for tree in (case.moving, case.tangent))
+            return float(case.slopes(_with_leaf(case.moving, i, x + moved * direction))[0])
 
         if not _agrees(loss, 0.0):
             continue  # a wrong derivative, which another check reports

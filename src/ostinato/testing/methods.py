@@ -210,8 +210,8 @@ def batch_axes_are_kept_apart(case: Case) -> None:
     if case.noisy:
         return None
     for method, i in itertools.product(("inputs", "step"), range(BATCH)):
-        one = _one(whole[method], (i,))
-        if apart(alone[i][method], one) or apart(_one(square[method], (i, 0)), one):
+        one = at(whole[method], i)
+        if apart(alone[i][method], one) or apart(at(square[method], (i, 0)), one):
             raise CellError(
                 f"batch axes are mishandled: in {method} a sequence in a batch gives another "
                 "result than alone; work on the last axis only"
@@ -222,20 +222,17 @@ def batch_axes_are_kept_apart(case: Case) -> None:
 def _both(case: Case, state: Any, x: np.ndarray, batch: tuple[int, ...]) -> dict[str, Any]:
     """The results of `inputs` and `step` with these batch axes."""
     try:
-        return dict(zip(("inputs", "step"), case.once(case.cell, state, x), strict=True))
+        u, result = jax.device_get(case.once(case.cell, state, x))
     except Exception as error:
         raise CellError(
             f"{explain(error)}, for the batch axes {batch}: a batch has any number of axes, so "
             "work on the last axis only"
         ) from None
+    return {"inputs": u, "step": result}
 
 
 def _square(x: np.ndarray) -> np.ndarray:
     return np.stack([np.roll(x, shift, axis=0) for shift in range(3)], axis=1)
-
-
-def _one(tree: Any, index: tuple[int, ...]) -> Any:
-    return jax.tree.map(lambda x: np.asarray(x)[index], tree)
 
 
 def _layer_keeps_batch_apart(case: Case) -> None:

@@ -41,7 +41,7 @@ def zeros(tree: Any) -> Any:
     return jax.tree.map(np.zeros_like, tree)
 
 
-def at(tree: Any, index: int) -> Any:
+def at(tree: Any, index: int | tuple[int, ...]) -> Any:
     return jax.tree.map(lambda x: x[index], tree)
 
 

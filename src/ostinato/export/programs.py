@@ -1,18 +1,29 @@
-"""A program in C around the header of a network: it writes text, forecasts, answers or plays."""
+"""Programs around a network: they write text, forecast, answer or play, as its interface says.
 
-import re
+One is in C, around the header of the network. The other is an HTML page that needs no server and no
+other file.
+"""
+
+import html
+import json
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
+from ..errors import BadInput
 from ..tasks.interface import Interface
+from ..wiring.program import Program
+from .javascript import function
+from .template import fill, template
 
-
-def template(name: str) -> str:
-    """The template of a program or a page, or of a part of one."""
-    return (files(__package__) / "templates" / name).read_text(encoding="utf-8")
+# The scripts of a page for each kind of interface that has one; each has an `html` of its name.
+SCRIPTS = {
+    "text": ["text.js"],
+    "forecast": ["table.js", "forecast.js"],
+    "answers": ["table.js", "answers.js"],
+    "audio": ["audio.js"],
+}
 
 
 def comment(words: str) -> str:
@@ -37,7 +48,27 @@ def main(interface: Interface, name: str, path: str) -> str:
         "NAME": name.upper(),
         "path": path,
     }
-    return re.sub(r"@(\w+)@", lambda place: str(words[place[1]]), text)
+    return fill(text, words)
+
+
+def page(program: Program, interface: Interface, about: str) -> str:
+    """A page that writes, forecasts, labels or plays.
+
+    Args:
+        program: the network.
+        interface: what its numbers mean; `BadInput` if that is nothing for a page.
+        about: where it is from, in a line.
+    """
+    kind = interface.kind
+    if kind not in SCRIPTS:
+        raise BadInput(
+            "the run gives the numbers of its network, for which there is no page; export it to c, "
+            "onnx or torch"
+        )
+    kept = json.dumps(interface.about).replace("<", "\\u003c")
+    code = "\n".join([function(program), f"const about = {kept};", *map(template, SCRIPTS[kind])])
+    words = {"title": html.escape(about), "body": template(f"{kind}.html"), "code": code}
+    return fill(template("page.html"), words)
 
 
 def _parts(interface: Interface) -> list[tuple[str, str]]:
@@ -121,12 +152,12 @@ def _of_rows(about: Mapping[str, Any]) -> dict[str, Any]:
     row = _of_row(about)
     first = (
         f"The first line of the table has the names of its columns. Those that the network reads\n"
-        f"   are {row['column_names']}; others are left out."
+        f"are {row['column_names']}; others are left out."
         if row["named"]
         else f"A row has {row['count_columns']} numbers, with commas between them."
     )
     then = "It answers after each row; an empty line begins another sequence."
-    return {**row, "file": "table.csv", "reads": f"{first}\n   {then}"}
+    return {**row, "file": "table.csv", "reads": f"{first}\n{then}"}
 
 
 def _of_tokens(about: Mapping[str, Any]) -> dict[str, Any]:

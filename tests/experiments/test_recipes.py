@@ -191,7 +191,7 @@ def test_a_finished_result_is_not_obtained_again_and_an_unfinished_run_goes_on(
     job = Job(tmp_path, True, rows=["simple-2"], changes={"steps": 4, "units": 2})
     (first,) = reproduce(found, job)
     monkeypatch.setattr(
-        "ostinato.experiments.trained.train_many", lambda *_, **__: pytest.fail("trained again")
+        "ostinato.experiments.trained.finish", lambda *_, **__: pytest.fail("trained again")
     )
     (again,) = reproduce(found, job)
     assert again == first and first.changes == {"steps": 4, "units": 2} and first.steps == 4

@@ -3,7 +3,7 @@
 Random numbers are from NumPy's generator, so they do not depend on JAX's version.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from math import prod
 from typing import Any, NamedTuple
 
@@ -11,6 +11,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.extend.core import Jaxpr, Literal
+
+from ..through_time.linear_map import forward_of
+from ..through_time.step import called
 
 
 class Nets(NamedTuple):
@@ -95,12 +99,12 @@ def multiplications(function: Callable, *arguments: Any) -> int:
     return _of(jax.make_jaxpr(function)(*arguments).jaxpr)
 
 
-def _of(jaxpr: Any) -> int:
-    needed = set(_variables(jaxpr.outvars))
+def _of(jaxpr: Jaxpr) -> int:
+    needed = {atom for atom in jaxpr.outvars if not isinstance(atom, Literal)}
     total = 0
     for equation in reversed(jaxpr.eqns):
         if needed.intersection(equation.outvars):
-            needed.update(_variables(equation.invars))
+            needed.update(atom for atom in equation.invars if not isinstance(atom, Literal))
             total += _of_equation(equation)
     return total
 
@@ -109,24 +113,11 @@ def _of_equation(equation: Any) -> int:
     name, parameters = equation.primitive.name, equation.params
     if name == "dot_general":
         (contracted, _), _ = parameters["dimension_numbers"]
-        left = equation.invars[0].aval.shape
-        return prod(equation.outvars[0].aval.shape) * prod(left[axis] for axis in contracted)
-    if name == "paired":  # the engine's primitive: a linear map given as a function
-        count, forward = parameters["count"], parameters["forward"]
-        operands = [jax.ShapeDtypeStruct(x.aval.shape, x.aval.dtype) for x in equation.invars]
-        return multiplications(lambda *xs: forward(xs[:count], xs[count:]), *operands)
-    inside = sum(_of(getattr(x, "jaxpr", x)) for x in _parts(parameters.values()))
-    return inside * (parameters["length"] if name == "scan" else 1)
-
-
-def _parts(values: Iterable[Any]) -> Iterator[Any]:
-    """The jaxprs among an equation's parameters."""
-    for value in values:
-        if hasattr(value, "eqns") or hasattr(value, "jaxpr"):
-            yield value
-        elif isinstance(value, tuple | list):
-            yield from _parts(value)
-
-
-def _variables(atoms: Iterable[Any]) -> list[Any]:
-    return [atom for atom in atoms if not hasattr(atom, "val")]
+        left, result = (var.aval.shape for var in (equation.invars[0], equation.outvars[0]))
+        return prod(result) * prod(left[axis] for axis in contracted)
+    if name == "paired":  # the engine's primitive
+        return _of(forward_of(equation).jaxpr)
+    if name == "scan":
+        return parameters["length"] * _of(parameters["jaxpr"].jaxpr)
+    function = called(equation)
+    return 0 if function is None else _of(function.jaxpr)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..lens.gradient_by_lag import joint_gradient
 from ..report.charts import Chart, Lines, Series, numbers, spans_decades
 from ..runs.folder.digest import Digest
 from ..runs.folder.events import Opening
@@ -218,9 +219,8 @@ def profile(digest: Digest) -> Profile | None:
     look = digest.lens.last
     if look is None or not look["gradient"]:
         return None
-    rows = np.array([numbers(x) for x in look["gradient"].values()], float)
-    whole = np.sqrt(np.sum(rows**2, axis=0))
-    return Profile(look["lags"], whole.tolist()) if np.all(np.isfinite(whole)) else None
+    gradient = joint_gradient(look["gradient"])
+    return Profile(look["lags"], gradient.tolist()) if np.all(np.isfinite(gradient)) else None
 
 
 def _line(name: str, runs: Sequence[Course], axis: Axis) -> Series:

@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..errors import BadInput
 from ..files import read_json, write_whole
 from ..lens import memory_length
+from ..lens.gradient_by_lag import joint_gradient
 from ..progress import Report, each, silent
 from ..report.subject import validating
 from ..runs import Run, evaluate_network, open_run
@@ -62,9 +61,8 @@ def _measured(run: Run, task: Task, lens: Lens) -> dict[str, Any]:
         pass
     if (batch := validating(task)) is not None:
         looked = lens.look(network, batch, None)
-        profiles = [np.asarray(x, float) for x in looked["gradient"].values()]
-        whole = np.sqrt(sum(x**2 for x in profiles))
-        length = memory_length(whole, looked["lags"]) if profiles else None
+        gradient, lags = joint_gradient(looked["gradient"]), looked["lags"]
+        length = memory_length(gradient, lags) if looked["gradient"] else None
         if length is not None:
-            measured |= {"memory": length, "lags": looked["lags"], "gradient": whole.tolist()}
+            measured |= {"memory": length, "lags": lags, "gradient": gradient.tolist()}
     return measured

@@ -190,9 +190,9 @@ def _row(
         summary=summary(values) if values else None,
         diverged=sum(end.diverged for end in ends),
         memory=[one.get("memory") for one in seen],
-        steps=_mean([one[0] for one in last]),
-        gradients=_mean([one[2] for one in last]),
-        seconds=_mean([one[3] for one in last]),
+        steps=mean([one[0] for one in last]),
+        gradients=mean([one[2] for one in last]),
+        seconds=mean([one[3] for one in last]),
     )
 
 
@@ -203,5 +203,5 @@ def _rank(row: EntryResult, higher: bool) -> float:
     return -row.summary.mean if higher else row.summary.mean
 
 
-def _mean(values: list) -> float:
+def mean(values: list) -> float:
     return sum(values) / len(values)

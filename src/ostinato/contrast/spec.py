@@ -114,8 +114,6 @@ class Spec:
                 raise source.error(
                     f"give {where} beside the settings, not among them", "settings", name
                 )
-        if isinstance(settings.get("file"), str):
-            settings["file"] = source.beside_file(settings["file"])
         sized = "units" in settings or any(
             "units" in x for axis in axes.values() for x in axis.values()
         )
@@ -156,8 +154,7 @@ class Spec:
     @property
     def axes(self) -> dict[str, Variants]:
         """The variants of each axis of the grid."""
-        values = (self.tasks, self.cells, self.wirings, self.learners)
-        return dict(zip(AXES, values, strict=True))
+        return {axis: getattr(self, axis) for axis in AXES}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -217,14 +214,15 @@ def _variants(axis: str, given: Any, source: Source) -> Variants:
                 part[role] = find(role, source.beside(part[role]), named=source.named)[0]
             except BadInput as error:
                 raise source.error(str(error), axis, name, role, word=name) from None
-        if isinstance(part.get("file"), str):
-            part["file"] = source.beside_file(part["file"])
     return variants
 
 
 def _section(given: Any, where: str, source: Source) -> dict[str, Any]:
+    """Settings by name; a data file may be relative to the specification."""
     if not isinstance(given, dict):
         raise source.error(f"{where} is a table of settings, got {shown(given)}", *where.split("."))
+    if isinstance(given.get("file"), str):
+        return {**given, "file": source.beside_file(given["file"])}
     return dict(given)
 
 

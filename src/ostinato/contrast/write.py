@@ -6,7 +6,7 @@ from pathlib import Path
 from ..files import write_whole
 from ..report.page import Part, Section, Table, tables_page
 from .curves import gradient_profiles, learning_curves
-from .result import EntryResult, Group, Result
+from .result import EntryResult, Group, Result, mean
 from .statistics import LEVEL, Comparison
 
 PAGE, NUMBERS = "result.html", "result.json"
@@ -106,8 +106,8 @@ def _entry(row: EntryResult) -> list[str]:
         f"{row.parameters:,}",
         "–" if summary is None else f"{summary.mean:.4g}{spread}",
         interval,
-        f"{sum(valid) / len(valid):.4g}" if valid else "–",
-        f"{sum(memory) / len(memory):.3g}" if memory else "–",
+        f"{mean(valid):.4g}" if valid else "–",
+        f"{mean(memory):.3g}" if memory else "–",
         f"{row.gradients:,.0f}",
         f"{row.seconds:.1f}",
         ", ".join(f"{name} {value:.2g}" for name, value in row.tuned.items()) or "–",

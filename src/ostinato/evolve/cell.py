@@ -1,6 +1,7 @@
 """The cell of an expression graph, and known cells as graphs."""
 
 from collections.abc import Callable
+from itertools import accumulate
 from typing import Any
 
 import equinox as eqx
@@ -148,9 +149,8 @@ class GraphCell(Cell):
         return (zero,) * self.graph.states
 
     def inputs(self, x: jax.Array) -> tuple[jax.Array, ...]:
-        ends = [R.shape[1] for R in self.R]
-        places = [sum(ends[:n]) for n in range(1, len(ends))]
-        return tuple(jnp.split(project(self, x, self.W, self.b), places, axis=-1))
+        ends = list(accumulate(R.shape[1] for R in self.R))
+        return tuple(jnp.split(project(self, x, self.W, self.b), ends[:-1], axis=-1))
 
     def step(self, state: tuple[jax.Array, ...], u: Any) -> tuple[Any, jax.Array]:
         graph, values = self.graph, dict(enumerate(state))

@@ -16,7 +16,7 @@ Every value has as many numbers as the cell has units. States start at zero.
 import dataclasses
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..errors import BadInput
@@ -123,19 +123,18 @@ class Graph:
 
     def live(self) -> set[int]:
         """The values that the output depends on, now or at a later step."""
-        roots = {self.output}
-        while True:
-            live = self.needed(roots)
-            more = roots | {self.updates[value] for value in live if value < self.states}
-            if more == roots:
-                return live
-            roots = more
+
+        def with_updates(roots: set[int]) -> set[int]:
+            states = (value for value in self.needed(roots) if value < self.states)
+            return roots | {self.updates[state] for state in states}
+
+        return self.needed(_settled(with_updates, {self.output}))
 
     def zero_states(self) -> set[int]:
         """The states that are zero at every step, because they start at zero and stay there."""
-        zero = set(range(self.states))
-        while True:
-            zeros = set(zero)
+
+        def that_stay(states: set[int]) -> set[int]:
+            zeros = set(states)
             for value, node in self.numbered():
                 parts = [operand in zeros for operand in node.operands]
                 if node.name in ("add", "subtract", "tanh", "relu", "identity"):
@@ -145,20 +144,18 @@ class Graph:
                     is_zero = node.name == "multiply" and any(parts)
                 if is_zero:
                     zeros.add(value)
-            kept = {state for state in zero if self.updates[state] in zeros}
-            if kept == zero:
-                return zero
-            zero = kept
+            return {state for state in states if self.updates[state] in zeros}
+
+        return _settled(that_stay, set(range(self.states)))
 
     def deaf_states(self) -> set[int]:
         """The states that no input ever reaches."""
-        heard: set[int] = set()
-        while True:
-            sources = heard | set(self.linears)
-            more = {s for s, update in enumerate(self.updates) if self.needed([update]) & sources}
-            if more == heard:
-                return set(range(self.states)) - heard
-            heard = more
+
+        def that_hear(states: set[int]) -> set[int]:
+            sources = states | set(self.linears)
+            return {s for s, update in enumerate(self.updates) if self.needed([update]) & sources}
+
+        return set(range(self.states)) - _settled(that_hear, set())
 
     def fault(self) -> str | None:
         """Why the graph is no recurrent cell, in words; `None` if it is one.
@@ -197,6 +194,13 @@ class Graph:
 
     def __str__(self) -> str:
         return "\n".join(equations(self))
+
+
+def _settled(change: Callable[[set[int]], set[int]], values: set[int]) -> set[int]:
+    """The values after as many changes as it takes until there is no more."""
+    while (after := change(values)) != values:
+        values = after
+    return values
 
 
 def _whole(numbers: Any) -> tuple[int, ...]:

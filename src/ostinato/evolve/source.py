@@ -107,12 +107,7 @@ def _helpers(sizes: list[int]) -> list[str]:
 
 
 def _docstring(graph: Graph) -> str:
-    lines = [f"`{line}`" for line in equations(graph)]
-    first, *rest = lines
-    return "\n".join(
-        [first + ("," if rest else "."), *(f"    {x}," for x in rest[:-1])]
-        + ([f"    {rest[-1]}."] if rest else [])
-    )
+    return ",\n    ".join(f"`{line}`" for line in equations(graph)) + "."
 
 
 def _inputs(sizes: list[int], first: str) -> str:

@@ -12,9 +12,8 @@ from ..evolve import Entry, Plan, best_of, evolve, memory_kind
 from ..evolve.search import SETTINGS
 from ..files import unlinked
 from ..progress import each
-from ..report.charts import Chart
 from ..runs.loop.signals import Interrupted
-from .page import curves
+from .page import curve_charts
 from .recipes import Job, Recipe, Result, TableRow
 
 FIRST, BEST, TASKS, GATED = "first cell", "best cell", "tasks it is better at", "gated"
@@ -73,18 +72,12 @@ def _by_task(entry: Entry) -> list[float]:
     return [sum(rungs) / len(rungs) for rungs in zip(*entry.rungs, strict=True)]
 
 
-def charts(recipe: Recipe, results: list[Result]) -> list[Chart]:
-    return curves(
-        recipe,
-        results,
-        "search",
-        title="The best score so far",
-        caption="0 is chance on all tasks, 1 is solved at once. A line per search.",
-        x_title="cells tried",
-        y_title="score",
-    )
-
-
+SEARCH = {
+    "title": "The best score so far",
+    "caption": "0 is chance on all tasks, 1 is solved at once. A line per search.",
+    "x_title": "cells tried",
+    "y_title": "score",
+}
 QUICK = dataclasses.replace(
     Plan(("adding:length=6",)).budget, rungs=1, steps=3, batch=4, units=3, seeds=1, rates=(0.01,)
 )
@@ -117,5 +110,5 @@ RECIPE = Evolved(
         TableRow("lstm", "from the LSTM", {"start": "lstm"}, {TASKS: "not all"}),
         TableRow("gru", "from the GRU", {"start": "gru"}, {TASKS: "not all"}),
     ),
-    charts=charts,
+    charts=curve_charts({"search": SEARCH}),
 )

@@ -17,7 +17,7 @@ from ..lens import (
     toy_contribution,
 )
 from ..report.charts import Chart, Lines, Series
-from .page import curves
+from .page import curve_charts
 from .recipes import Computed, Curve, Measurements, Recipe, Result, TableRow
 
 TOY_WEIGHTS = {"below": 0.9, "one": 1.0, "above": 1.1}
@@ -37,21 +37,12 @@ def contributions(row: TableRow) -> Measurements:
     )  # fmt: skip
 
 
-def contribution_charts(recipe: Recipe, results: list[Result]) -> list[Chart]:
-    drawn: list[Chart] = []
-    for kind, title in (("identity", "A linear unit"), ("tanh", "A tanh unit")):
-        drawn += curves(
-            recipe,
-            results,
-            kind,
-            title=title,
-            caption="How the first input contributes, by weight.",
-            x_title="steps since the input",
-            y_title="|∂h_t / ∂x_0|",
-            log_y=True,
-        )
-    return drawn
-
+CONTRIBUTION = {
+    "caption": "How the first input contributes, by weight.",
+    "x_title": "steps since the input",
+    "y_title": "|∂h_t / ∂x_0|",
+    "log_y": True,
+}
 
 TOY_NET = Computed(
     name="toy-net",
@@ -69,7 +60,12 @@ TOY_NET = Computed(
         TableRow("above", "w = 1.1", published={"linear unit": "explodes"}),
     ),
     compute=contributions,
-    charts=contribution_charts,
+    charts=curve_charts(
+        {
+            "identity": {"title": "A linear unit", **CONTRIBUTION},
+            "tanh": {"title": "A tanh unit", **CONTRIBUTION},
+        }
+    ),
 )
 
 
@@ -123,14 +119,22 @@ def by_lag() -> dict[str, Curve]:
         }
 
 
+FUNCTION = {
+    "title": "Squashing functions",
+    "caption": "Figures 1.8 to 1.10.",
+    "x_title": "a",
+    "y_title": "f(a)",
+}
+SLOPE = {
+    "title": "Their derivatives",
+    "caption": "At most ¼, 1 and 1.",
+    "x_title": "a",
+    "y_title": "f'(a)",
+}
+
+
 def charts(recipe: Recipe, results: list[Result]) -> list[Chart]:
-    drawn: list[Chart] = []
-    for name, title, caption, y_title in (
-        ("function", "Squashing functions", "Figures 1.8 to 1.10.", "f(a)"),
-        ("slope", "Their derivatives", "At most ¼, 1 and 1.", "f'(a)"),
-    ):
-        words = {"title": title, "caption": caption, "x_title": "a", "y_title": y_title}
-        drawn += curves(recipe, results, name, **words)
+    drawn = curve_charts({"function": FUNCTION, "slope": SLOPE})(recipe, results)
     for result in results:
         if result.row == "singular":
             drawn.append(

@@ -11,7 +11,7 @@ from ..runs.build import build_task
 from ..tasks.handwriting.hidden_markov import fit_characters, most_probable_words
 from .page import learning_curves
 from .recipes import Job, Measurements, Result, TableRow
-from .trained import Trained, Trial
+from .trained import Trained, Trial, scaled
 
 LISTED, FREE = "word accuracy, %", "without the list, %"
 MARKOV = "hmm"
@@ -64,7 +64,7 @@ def measure(trial: Trial) -> Measurements:
     batches = trial.task.held_out("test", 100)
     (free,) = measured(trial.network, batches, trial.task.metrics[1:])
     (listed,) = trial.task.scores(trial.network, "test").values()
-    return Measurements({LISTED: 100 * listed, FREE: None if free is None else 100 * free})
+    return Measurements({LISTED: 100 * listed, FREE: scaled(free)})
 
 
 RECIPE = BesideMarkov(

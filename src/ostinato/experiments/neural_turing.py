@@ -7,7 +7,7 @@ from ..tasks.turing.ngrams import NTMNgrams
 from ..tasks.turing.vector_tasks import NTMCopy, NTMRecall, NTMRepeatCopy, NTMSort
 from .page import learning_curves
 from .recipes import Measurements, TableRow
-from .trained import Trained, Trial
+from .trained import Trained, Trial, scaled
 
 TASKS = {task.name: task.recipe for task in (NTMCopy, NTMRepeatCopy, NTMRecall, NTMNgrams, NTMSort)}
 SMALL: dict[str, dict[str, Any]] = {
@@ -41,7 +41,7 @@ def score(trial: Trial) -> Measurements:
     best = task.yardsticks("test").get("Bayes-optimal")
     optimum = "" if best is None else f"; the Bayes-optimal predictor needs {best:.4g} bits"
     return Measurements(
-        {"bits per sequence": bits, "wrong bits, %": None if wrong is None else 100 * wrong},
+        {"bits per sequence": bits, "wrong bits, %": scaled(wrong)},
         words=f"{said}{optimum}.",
     )
 

@@ -2,12 +2,12 @@
 
 import itertools
 import statistics
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any
 
 from ..report.charts import Chart, Lines, Series
 from ..report.page import Part, Section, Table, Words, tables_page
-from .recipes import Recipe, Result, TableRow
+from .recipes import Charts, Recipe, Result, TableRow
 
 NOTICE = (
     "Quick size: small networks, little data and few steps. It shows that everything runs; the "
@@ -80,38 +80,39 @@ def values_of(results: list[Result], column: str) -> list[float]:
     return [value for value in values if value is not None]
 
 
-def curves(recipe: Recipe, results: list[Result], name: str, **words: Any) -> list[Chart]:
-    """One chart with the curve called `name` of every result that has it.
+def curve_charts(charts: Mapping[str, Mapping[str, Any]]) -> Charts:
+    """Draws a chart for each curve, by its name, with a line for every result that has the curve.
 
-    `words` are the chart's `title`, `caption`, `x_title` and `y_title`, and how it is drawn.
+    Args:
+        charts: of each chart its `title`, `caption`, `x_title` and `y_title`, and how it is drawn.
     """
-    series = [
-        Series(
-            f"{recipe.titled(result.row)}, seed {result.seed}",
-            result.curves[name]["x"],
-            result.curves[name]["y"],
-            group=recipe.titled(result.row),
-        )
-        for result in results
-        if name in result.curves and result.curves[name]["x"]
-    ]
-    return [Lines(name=name.replace(" ", "-"), series=series, **words)] if series else []
 
-
-def learning_curves(y_title: str, log_y: bool = False) -> Callable[[Recipe, list[Result]], list]:
-    """Charts of the validations of all runs, by step and by second of training."""
-
-    def charts(recipe: Recipe, results: list[Result]) -> list[Chart]:
+    def draw(recipe: Recipe, results: list[Result]) -> list[Chart]:
         drawn: list[Chart] = []
-        for name, title, x_title in (
-            ("validation", "Validation by step", "step"),
-            ("by second", "Validation by time", "seconds of training"),
-        ):
-            words = {"title": title, "caption": "A line per run.", "x_title": x_title}
-            drawn += curves(recipe, results, name, **words, y_title=y_title, log_y=log_y)
+        for name, words in charts.items():
+            series = [
+                Series(
+                    recipe.named(result.row, result.seed),
+                    result.curves[name]["x"],
+                    result.curves[name]["y"],
+                    group=recipe.titled(result.row),
+                )
+                for result in results
+                if name in result.curves and result.curves[name]["x"]
+            ]
+            if series:
+                drawn.append(Lines(name=name.replace(" ", "-"), series=series, **words))
         return drawn
 
-    return charts
+    return draw
+
+
+def learning_curves(y_title: str, log_y: bool = False) -> Charts:
+    """Draws the validations of all runs, by step and by second of training."""
+    words = {"caption": "A line per run.", "y_title": y_title, "log_y": log_y}
+    by_step = {"title": "Validation by step", "x_title": "step", **words}
+    by_time = {"title": "Validation by time", "x_title": "seconds of training", **words}
+    return curve_charts({"validation": by_step, "by second": by_time})
 
 
 def _published(recipe: Recipe, row: TableRow, column: str) -> str:

@@ -7,9 +7,9 @@ from ..report.charts import Chart
 from ..runs.analysis.evaluation import measured
 from ..runs.analysis.spelling import spelling, training_words
 from ..tasks import TextTask
-from .page import curves, learning_curves
+from .page import curve_charts, learning_curves
 from .recipes import Corpus, Measurements, Recipe, Result, TableRow
-from .trained import Trained, Trial
+from .trained import Trained, Trial, scaled
 
 GENERATED, FEW = 100_000, 2_000
 SHORT, TEXTS = 1_000, 10  # characters of a short text, and how many are written
@@ -30,12 +30,11 @@ def spelled(trial: Trial) -> Measurements:
     several = 2 if trial.job.quick else TEXTS
     short = spelling(trial.network, text.vocabulary, known, SHORT, seed, texts=several)
     rates = [100 * rate for rate in short["text_fail_rates"] if rate is not None]
-    rate = words["word_fail_rate"]
     by_text = f"from {min(rates):.1f} to {max(rates):.1f} %" if rates else "none"
     return Measurements(
         {
             "bits per character": bits,
-            FAIL: None if rate is None else 100 * rate,
+            FAIL: scaled(words["word_fail_rate"]),
             FAIL_SHORT: median(rates) if rates else None,
         },
         words=f"{count:,} generated characters have {words['generated_words']:,} words. Word fail "
@@ -43,17 +42,17 @@ def spelled(trial: Trial) -> Measurements:
     )
 
 
+LOSS = {
+    "title": "Training loss",
+    "caption": "As in the source's figure 5.4, by step instead of epoch.",
+    "x_title": "step",
+    "y_title": "bits per character",
+}
+
+
 def charts(recipe: Recipe, results: list[Result]) -> list[Chart]:
-    loss = curves(
-        recipe,
-        results,
-        "training",
-        title="Training loss",
-        caption="As in the source's figure 5.4, by step instead of epoch.",
-        x_title="step",
-        y_title="bits per character",
-    )
-    return [*loss, *learning_curves("bits per character")(recipe, results)]
+    loss, validations = curve_charts({"training": LOSS}), learning_curves("bits per character")
+    return [*loss(recipe, results), *validations(recipe, results)]
 
 
 def row(

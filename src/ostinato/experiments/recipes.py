@@ -195,6 +195,9 @@ def _read(stand_in: str, given: Path | None) -> str:
         raise BadInput(f"cannot read the corpus {path}: {error.strerror}") from None
 
 
+Charts = Callable[["Recipe", list[Result]], list[Chart]]
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Recipe(abc.ABC):
     """A published experiment.
@@ -229,7 +232,7 @@ class Recipe(abc.ABC):
     higher_is_better: bool = False
     digits: int = 2
     corpus: Corpus | None = None
-    charts: Callable[["Recipe", list[Result]], list[Chart]] = lambda recipe, results: []
+    charts: Charts = lambda recipe, results: []
 
     @abc.abstractmethod
     def obtain(self, row: TableRow, seeds: Sequence[int], job: Job) -> Iterable[Result]:

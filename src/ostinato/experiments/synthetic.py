@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..report.charts import Chart
 from ..runs.analysis.evaluation import measured
-from .page import curves, learning_curves
-from .recipes import Measurements, Recipe, Result, TableRow
+from .page import curve_charts, learning_curves
+from .recipes import Measurements, TableRow
 from .trained import CLOSE, Trained, Trial, on_test
 
 POSITIONS = 12
@@ -33,18 +32,13 @@ def by_position(trial: Trial) -> Measurements:
     )
 
 
-def position_charts(recipe: Recipe, results: list[Result]) -> list[Chart]:
-    return curves(
-        recipe,
-        results,
-        "position",
-        title="Wrong predictions by position",
-        caption="Elman's figure: the error falls at every third bit, the XOR of the two before.",
-        x_title="position of the predicted bit",
-        y_title="wrong, %",
-        from_zero=True,
-    )
-
+ELMANS_FIGURE = {
+    "title": "Wrong predictions by position",
+    "caption": "Elman's figure: the error falls at every third bit, the XOR of the two before.",
+    "x_title": "position of the predicted bit",
+    "y_title": "wrong, %",
+    "from_zero": True,
+}
 
 TEMPORAL_XOR = Trained(
     name="temporal-xor",
@@ -70,7 +64,7 @@ TEMPORAL_XOR = Trained(
             {"all bits, %": 66.7, "third bits, %": 100.0}),
     ),
     measure=by_position,
-    charts=position_charts,
+    charts=curve_charts({"position": ELMANS_FIGURE}),
 )  # fmt: skip
 
 

@@ -151,7 +151,7 @@ def charts(recipe: Recipe, results: list[Result]) -> list[Chart]:
     drawn: list[Chart] = [
         Lines(
             name=f"ratio-{result.row}-{result.seed}",
-            title=f"{recipe.titled(result.row)}, seed {result.seed}",
+            title=recipe.named(result.row, result.seed),
             caption="As in figure 5.1: after “[[” the ratio stays above that of the control “Th” "
             "for as long as the bracket is remembered. Means of 10 steps and 10 trials.",
             x_title="characters written since the context",

@@ -1,13 +1,14 @@
 """Recipes whose rows are trained: each seed is an ordinary run folder."""
 
 import dataclasses
-import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..cells import Model
+from ..contrast.training import finish
 from ..data import Batch
 from ..data.files import find_data
 from ..errors import BadInput
@@ -15,9 +16,8 @@ from ..files import unlinked
 from ..progress import each
 from ..runs import Config, Diverged, Run, open_run
 from ..runs.analysis.evaluation import measured
-from ..runs.folder.events import Divergence, Event, Train, Valid, of_form, opening
-from ..runs.loop.signals import Interrupted
-from ..runs.many import is_over, train_many
+from ..runs.folder.events import Divergence, Event, Measured, Train, Valid, of_form, opening
+from ..runs.many import is_over
 from ..tasks import Task
 from ..weights import count_parameters
 from ..wiring import outputs_of
@@ -55,9 +55,14 @@ def on_test(column: str, size: int, factor: float = 1.0) -> Callable[[Trial], Me
     def measure(trial: Trial) -> Measurements:
         batches = trial.task.held_out("test", size)
         (value,) = measured(trial.network, batches, (trial.task.metric,))
-        return Measurements({column: None if value is None else factor * value})
+        return Measurements({column: scaled(value, factor)})
 
     return measure
+
+
+def scaled(value: Measured, factor: float = 100.0) -> Measured:
+    """A number times a factor, by default a share in percent; `None` stays `None`."""
+    return None if value is None else factor * value
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -101,19 +106,17 @@ class Trained(Recipe):
             if (folder / "config.json").exists():
                 _check_same(config, open_run(folder))
 
-        def hear(number: int, event: dict) -> None:
-            if job.listener is not None:
-                job.listener(row.name, seeds[number], event)
-            if event["kind"] == "end" and event["reason"] == "interrupted":
-                raise Interrupted(event["signal"])
+        seed_of = dict(zip(folders, seeds, strict=True))
 
-        runs = train_many(configs, folders, listener=hear)
-        if len(runs) < len(seeds):  # a signal came between two runs
-            raise Interrupted(signal.SIGINT)
+        def hear(folder: Path, event: dict) -> None:
+            if job.listener is not None:
+                job.listener(row.name, seed_of[folder], event)
+
+        finish(configs, folders, hear)
         words = "" if text is None else text.words
-        pairs = each([*zip(runs, seeds, strict=True)], job.report, f"{row.title}: measuring")
         lost = []
-        for run, seed in pairs:
+        for folder, seed in each([*seed_of.items()], job.report, f"{row.title}: measuring"):
+            run = open_run(folder)
             ends = of_form(run.events(), Divergence)
             if ends and not run.steps():
                 lost.append(Diverged(ends[-1]["words"], ends[-1]["step"]))
@@ -153,14 +156,14 @@ def course(events: list[Event]) -> dict[str, Curve]:
         seconds += event.get("took", 0.0)
         at[event["step"]] = round(seconds, 2)
     factor = opening(events).get("loss_factor")
-    learned = [] if factor is None else [(e["step"], e["loss"]) for e in trained]
+    learned = [] if factor is None else [(e["step"], scaled(e["loss"], factor)) for e in trained]
     values = [event["value"] for event in valid]
     return {
         "validation": {"x": [event["step"] for event in valid], "y": values},
         "by second": {"x": [at.get(event["step"], 0.0) for event in valid], "y": values},
         "training": {
             "x": [step for step, _ in learned],
-            "y": [None if loss is None or factor is None else factor * loss for _, loss in learned],
+            "y": [value for _, value in learned],
         },
     }
 

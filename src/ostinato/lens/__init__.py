@@ -12,6 +12,7 @@ from .gradient_by_lag import memory_length as memory_length
 from .gradient_by_lag import reach as reach
 from .jacobians import hochreiter_bound as hochreiter_bound
 from .jacobians import jacobian_by_lag as jacobian_by_lag
+from .jacobians import largest_singular_value as largest_singular_value
 from .jacobians import preactivation_jacobian_norms as preactivation_jacobian_norms
 from .jacobians import singular_value_bound as singular_value_bound
 from .jacobians import step_jacobians as step_jacobians
@@ -29,7 +30,6 @@ from .saturation import dead_units as dead_units
 from .saturation import gates_over_time as gates_over_time
 from .saturation import saturation as saturation
 from .spectrum import fixed_points as fixed_points
-from .spectrum import largest_singular_value as largest_singular_value
 from .spectrum import lyapunov_exponent as lyapunov_exponent
 from .spectrum import recurrent_matrices as recurrent_matrices
 from .spectrum import spectral_radius as spectral_radius

@@ -76,9 +76,9 @@ def echo_state(
     each = []
     for n in range(starts):
         moves = _moves(start, keys[n // 2], scale if n % 2 == 0 else -scale)
-        (_, states), _ = unroll(cell, xs, jax.tree.map(_moved, start, moves), watch="states")
+        (_, states), _ = unroll(cell, xs, eqx.apply_updates(start, moves), watch="states")
         apart = sum(_squares(a, b) for a, b in zip(reference, states, strict=True))
-        begin = sum(float(jnp.sum(jnp.abs(x) ** 2)) for x in _floats(moves))
+        begin = sum(float(jnp.sum(jnp.abs(x) ** 2)) for x in jax.tree.leaves(moves))
         each.append(np.sqrt(np.asarray(apart) / max(begin, 1e-300)))
     distance = np.max(each, axis=0)
     exponent = float(np.mean(lyapunov_exponent(cell, xs, key=first)))
@@ -101,28 +101,14 @@ def _forget(distance: np.ndarray, exponent: float) -> bool:
 
 
 def _moves(start: Any, key: jax.Array, scale: float) -> Any:
-    """Random numbers of a standard deviation for all floats of a state, zero for the rest."""
-    leaves, shape = jax.tree.flatten(start)
+    """Random numbers of a standard deviation for all floats of a state, `None` for the rest."""
+    leaves, structure = jax.tree.flatten(start)
     keys = jax.random.split(key, len(leaves))
-    return jax.tree.unflatten(
-        shape,
-        [
-            scale * jax.random.normal(k, x.shape, x.dtype) if _is_float(x) else jnp.zeros_like(x)
-            for x, k in zip(leaves, keys, strict=True)
-        ],
-    )
-
-
-def _moved(x: jax.Array, move: jax.Array) -> jax.Array:
-    return x + move if _is_float(x) else x
-
-
-def _is_float(x: jax.Array) -> bool:
-    return bool(jnp.issubdtype(x.dtype, jnp.inexact))
-
-
-def _floats(tree: Any) -> list[jax.Array]:
-    return [x for x in jax.tree.leaves(tree) if _is_float(x)]
+    moves = [
+        scale * jax.random.normal(k, x.shape, x.dtype) if eqx.is_inexact_array(x) else None
+        for x, k in zip(leaves, keys, strict=True)
+    ]
+    return jax.tree.unflatten(structure, moves)
 
 
 def _squares(a: jax.Array, b: jax.Array) -> jax.Array:

@@ -149,8 +149,8 @@ def _thresholds(
 
     _at_once(choose, range(states.shape[1]))
     scores = 0.5 + np.abs(gains) / 2
-    # A rotated pattern that does not change in a part has no score.
-    there = (totals > 0) & (totals < split)
+    # A rotated pattern that does not change in the first part has no score.
+    changes = (totals > 0) & (totals < split)
 
     def unit_of(unit: int, n: int) -> FoundUnit:
         sign = 1 if gains[unit, n] >= 0 else -1
@@ -161,7 +161,7 @@ def _thresholds(
         return FoundUnit(unit, sign, threshold, float(scores[unit, n]), score, f1, area)
 
     best = np.argsort(-scores[:, 0], kind="stable")[:count]
-    best_of = [unit_of(int(np.argmax(scores[:, n])), n).score for n in _others(there)]
+    best_of = [unit_of(int(np.argmax(scores[:, n])), n).score for n in _rotated(changes)]
     return [unit_of(int(unit), 0) for unit in best], np.array(best_of)
 
 
@@ -244,8 +244,8 @@ def _correlations(
         )
         for unit in best
     ]
-    there = np.std(patterns[:split], axis=0) > 0
-    best_of = [scores[np.argmax(np.abs(first[:, n])), n] for n in _others(there)]
+    changes = np.std(patterns[:split], axis=0) > 0
+    best_of = [scores[np.argmax(np.abs(first[:, n])), n] for n in _rotated(changes)]
     return units, np.array(best_of, float)
 
 
@@ -257,5 +257,6 @@ def _correlation(states: np.ndarray, patterns: np.ndarray) -> np.ndarray:
     return (x.T @ y) / np.where(sizes > 0, sizes, np.inf)
 
 
-def _others(there: np.ndarray) -> np.ndarray:
-    return np.flatnonzero(there[1:]) + 1
+def _rotated(changes: np.ndarray) -> np.ndarray:
+    """The columns of the rotated patterns that change; the first column is the pattern itself."""
+    return np.flatnonzero(changes[1:]) + 1

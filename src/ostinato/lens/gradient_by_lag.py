@@ -3,7 +3,7 @@
 `reach` asks it of one piece of a text, and which pieces moved it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -176,6 +176,11 @@ def _profile(squares: jax.Array) -> jax.Array:
     """Squares `(t + 1, *batch)` as norms by lag `(t + 1,)`, the latest first."""
     mean = jnp.mean(squares.reshape(len(squares), -1), axis=1)
     return jnp.sqrt(mean)[::-1]
+
+
+def joint_gradient(gradient: Mapping[str, Any]) -> np.ndarray:
+    """The gradient by lag at the states of all cells together, from that at each."""
+    return np.sqrt(sum(np.asarray(profile, float) ** 2 for profile in gradient.values()))
 
 
 def memory_length(influence: Any, lags: Any = None, share: float = 0.01) -> int | None:

@@ -206,7 +206,7 @@ def _by_lag(
 ) -> jax.Array:
     on = OnVectors(cell, xs, state)
     if probes is None:
-        errors, norm = _every_direction(on.start), spectral_norms
+        errors, norm = _every_direction(on.start), largest_singular_value
     else:
         errors, norm = _random_directions(key, on.start, probes), _mean_length
 
@@ -257,13 +257,14 @@ def _random_directions(key: jax.Array, s: jax.Array, count: int) -> jax.Array:
     return jnp.moveaxis(columns, -1, 0)
 
 
-def spectral_norms(matrices: jax.Array) -> jax.Array:
-    return jnp.linalg.norm(matrices, ord=2, axis=(-2, -1))
+def largest_singular_value(matrix: Any) -> jax.Array:
+    """`σmax` of each matrix `(..., m, n)`: the most that it stretches a vector."""
+    return jnp.linalg.norm(jnp.asarray(matrix), ord=2, axis=(-2, -1))
 
 
-def _mean_length(matrices: jax.Array) -> jax.Array:
-    """The root mean square of the lengths of the rows of each matrix."""
-    return jnp.sqrt(jnp.mean(jnp.sum(matrices**2, axis=-1), axis=-1))
+def _mean_length(matrix: Any) -> jax.Array:
+    """The root mean square of the lengths of the rows of each matrix `(..., m, n)`."""
+    return jnp.sqrt(jnp.mean(jnp.sum(matrix**2, axis=-1), axis=-1))
 
 
 def steps_until(at: int, steps: int) -> int:
@@ -358,7 +359,7 @@ def singular_value_bound(cell: Simple, lags: Any) -> jax.Array:
     # Proof. ‖R diag(d)‖₂ ≤ σmax(R) max|d|, and ‖AB‖₂ ≤ ‖A‖₂ ‖B‖₂. The max norm is no larger than
     # the spectral norm: |A_ij| = |e_iᵀ A e_j| ≤ ‖A‖₂. And σmax(R) ≤ r ‖R‖max, as above.
     _check_simple(cell, "singular_value_bound")
-    return (STEEPEST[cell.f] * jnp.linalg.norm(cell.R, ord=2)) ** jnp.asarray(lags)
+    return (STEEPEST[cell.f] * largest_singular_value(cell.R)) ** jnp.asarray(lags)
 
 
 @eqx.filter_jit
@@ -372,7 +373,7 @@ def _preactivation_norms(cell: Simple, xs: jax.Array, state: Any) -> Preactivati
         return product, norms(product)
 
     def norms(product: jax.Array) -> tuple[jax.Array, jax.Array]:
-        return jnp.max(jnp.abs(product), axis=(-2, -1)), spectral_norms(product)
+        return jnp.max(jnp.abs(product), axis=(-2, -1)), largest_singular_value(product)
 
     _, earlier = jax.lax.scan(backward, start, slopes[:-1], reverse=True)
     first = norms(start)

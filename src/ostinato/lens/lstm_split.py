@@ -185,13 +185,11 @@ def memory_conditions(cell: LSTM, xs: Any, state: Any = None) -> dict[str, Condi
     # The distance of the least saturated value from the nearer end.
     end_c = {"1 - |tanh c|": float(np.max(1 - np.abs(np.tanh(run.c[:-1]))))}
     end_g = {"1 - |g|": float(np.max(1 - np.abs(run.g[1:])))}
+    gates = {"i": run.i[1:], "f": run.f[1:], "o": run.o[:-1]}
     end_i, end_f, end_o = (
-        {f"min({n}, 1 - {n})": float(np.max(np.minimum(x, 1 - x)))}
-        for n, x in (("i", run.i[1:]), ("f", run.f[1:]), ("o", run.o[:-1]))
+        {f"min({n}, 1 - {n})": float(np.max(np.minimum(x, 1 - x)))} for n, x in gates.items()
     )
-    i, f, o = (
-        {n: float(np.max(x))} for n, x in (("i", run.i[1:]), ("f", run.f[1:]), ("o", run.o[:-1]))
-    )
+    i, f, o = ({n: float(np.max(x))} for n, x in gates.items())
     half, edge = 0.5, EDGE
     small = {**p_i, **p_f}
     return {

@@ -93,11 +93,10 @@ def path_sum(
         return Paths(float(one[0]), 1, 1, one, one, np.ones(1, bool), np.array([[j]]))
     slopes, R = _slopes(cell, xs, state, from_step, to_step), np.asarray(cell.R, float)
     # Arc s goes from step k + s to k + s + 1; its derivative is at its first or its last unit.
-    arcs = [R * (slopes[s][:, None] if of == "a" else slopes[s + 1]) for s in range(lag)]
-    crossed = [(slopes[s][:, None] if of == "a" else slopes[s + 1]) != 0 for s in range(lag)]
-    costs = _along(arcs, i, j)
+    crossed = slopes[:-1, :, None] if of == "a" else slopes[1:, None, :]
+    costs = _along([R * factor for factor in crossed], i, j)
     weights = _along([R] * lag, i, j)
-    enabled = _along([np.broadcast_to(x, R.shape) for x in crossed], i, j)
+    enabled = _along([np.broadcast_to(factor != 0, R.shape) for factor in crossed], i, j)
     order = np.argsort(-np.abs(costs), kind="stable")[:top]
     # The digits of a path's index in base `units` are the units between its ends.
     between = [order // units ** (lag - 2 - s) % units for s in range(lag - 1)]

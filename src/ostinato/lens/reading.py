@@ -85,15 +85,13 @@ def read(network: Model, passage: Passage, top: int = 5, report: Report = silent
             targets = np.where(asked, passage.targets[np.where(asked, about, 0)], -1)
             said, best, shares = map(np.asarray, _judged(ys, targets, top))
             some = about[asked]
-            surprise[some], expected[some], probabilities[some] = (
-                said[asked],
-                best[asked],
-                shares[asked],
-            )
+            surprise[some], expected[some] = said[asked], best[asked]
+            probabilities[some] = shares[asked]
         if not groups:
             ends = [0, *accumulate(x.shape[-1] for x in watched.values())]
             groups = {name: slice(*cut) for name, cut in zip(watched, pairwise(ends), strict=True)}
-            values = np.zeros((size, _checked(size, ends[-1])), np.float32)
+            _check_room(size, ends[-1])
+            values = np.zeros((size, ends[-1]), np.float32)
         for name, x in watched.items():
             _put(values[:, groups[name]], places, np.asarray(x))
     if not np.all(np.isfinite(probabilities)):
@@ -113,13 +111,12 @@ def _put(into: np.ndarray, places: np.ndarray, values: np.ndarray) -> None:
             into[places[0, stream] :][:count] = values[:count, stream]
 
 
-def _checked(pieces: int, units: int) -> int:
+def _check_room(pieces: int, units: int) -> None:
     if pieces * units > NUMBERS:
         raise BadInput(
             f"{units} units over {pieces} pieces are more than the {NUMBERS:,} numbers that are "
             f"kept; give a text of at most {NUMBERS // units:,} pieces"
         )
-    return units
 
 
 def read_gates(network: Model, passage: Passage) -> dict[str, np.ndarray]:

@@ -76,13 +76,10 @@ def saturation(
         0.0
     """
     steps, batch = sizes(cell, xs)
-    xs, borders = find_borders(jax.tree.map(jnp.asarray, xs), lengths, resets, steps, batch)
+    xs, borders = _checked(cell, xs, state, lengths, resets)
     count = steps * math.prod(batch) if borders.valid is None else int(jnp.sum(borders.valid))
     if count == 0:
         raise BadInput(f"saturation needs a step and a sequence, got T = {steps}, batch {batch}")
-    cell.check_inputs(xs)
-    if state is not None and not cell.can_step:
-        check_structure(cell, state, batch)
     summaries = {}
     for squashed, tally in _measure(cell, xs, state, borders):
         for name, kind, start, stop in squashed:
@@ -190,13 +187,19 @@ def gates_over_time(
         (20, 8, 16)
     """
     steps, batch = sizes(cell, xs)
+    xs, borders = _checked(cell, xs, state, lengths, resets)
+    gates, final = _recorded(cell, xs, state, borders)
+    return {plain_name(path): x.reshape(steps, *batch, -1) for path, x in gates.items()}, final
+
+
+def _checked(cell: Layer, xs: Any, state: Any, lengths: Any, resets: Any) -> tuple[Any, Borders]:
+    """The inputs, and where their sequences begin and end; refuses what does not fit the cell."""
+    steps, batch = sizes(cell, xs)
     xs, borders = find_borders(jax.tree.map(jnp.asarray, xs), lengths, resets, steps, batch)
     cell.check_inputs(xs)
     if state is not None and not cell.can_step:
         check_structure(cell, state, batch)
-    arrays, final = _recorded(cell, xs, state, borders)
-    gates = {plain_name(name): x for name, x in arrays.items()}
-    return {name: x.reshape(steps, *batch, -1) for name, x in gates.items()}, final
+    return xs, borders
 
 
 @eqx.filter_jit

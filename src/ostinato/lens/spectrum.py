@@ -156,11 +156,6 @@ def spectral_radius(matrix: Any) -> np.ndarray:
     return np.abs(np.linalg.eigvals(matrix)).max(axis=-1)
 
 
-def largest_singular_value(matrix: Any) -> jax.Array:
-    """`σmax` of each matrix `(..., m, n)`: the most that it stretches a vector."""
-    return jnp.linalg.norm(jnp.asarray(matrix), ord=2, axis=(-2, -1))
-
-
 class FixedPoint(NamedTuple):
     """A state that a step does not change.
 

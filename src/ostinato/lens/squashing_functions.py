@@ -30,9 +30,9 @@ from jax.extend.core import JaxprEqn, Literal, Var
 from jax.tree_util import keystr, tree_leaves_with_path
 
 from ..cells import Cell, Model
-from ..through_time.step import Step
+from ..through_time.step import Step, called
 
-_CALLS = ("custom_jvp_call", "custom_vjp_call", "jit", "pjit")
+FUNCTIONS = {"tanh": "tanh", "logistic": "sigmoid"}  # by what JAX calls them
 
 
 class Block(NamedTuple):
@@ -132,13 +132,14 @@ def _names_in_cell(cell: Cell, path: str, kinds: list[str]) -> list[str]:
 def _kind(equation: JaxprEqn, made_by: dict[Any, JaxprEqn]) -> str | None:
     """The squashing function that an equation computes, or `None`."""
     name = equation.primitive.name
-    if name in ("tanh", "logistic"):
-        return "tanh" if name == "tanh" else "sigmoid"
+    if name in FUNCTIONS:
+        return FUNCTIONS[name]
     if name == "max":
         return "relu" if any(_is_zero(var, made_by) for var in equation.invars) else None
-    if name in _CALLS and len(equation.outvars) == 1:
+    function = called(equation)
+    if function is not None and len(equation.outvars) == 1:
         # `jax.nn.relu` has its own derivative rule, so it is traced as a call: look inside.
-        inner = equation.params["call_jaxpr" if "call_jaxpr" in equation.params else "jaxpr"].jaxpr
+        inner = function.jaxpr
         made_inside, result = _made_by(inner.eqns), inner.outvars[0]
         return _kind(made_inside[result], made_inside) if _is_in(result, made_inside) else None
     return None

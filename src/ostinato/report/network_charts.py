@@ -24,6 +24,7 @@ from ..lens import (
     singular_value_bound,
     spectral_radius,
 )
+from ..lens.gradient_by_lag import joint_gradient
 from ..lens.part_names import weight_name
 from ..names import plain_name, state_name
 from ..reservoir.sparse import BlockSparse
@@ -88,8 +89,7 @@ def three_ways(subject: Subject, gradient: dict[str, np.ndarray]) -> list[Chart]
     network, xs, at = subject.network, subject.batch.inputs, subject.at
     curves = {}
     if gradient:
-        whole = np.sqrt(sum((profile**2 for profile in gradient.values()), np.zeros(at + 1)))
-        curves["gradient"] = (np.arange(at + 1), whole)
+        curves["gradient"] = (np.arange(at + 1), joint_gradient(gradient))
     if _has_state(network):
         probed = jacobian_by_lag(network, xs, subject.state, at=at, probes=1, key=jax.random.key(0))
         curves["Jacobian"] = (np.arange(at + 2), np.asarray(probed, float))

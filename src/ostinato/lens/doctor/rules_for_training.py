@@ -22,13 +22,12 @@ def rate_too_high(e: Evidence) -> Finding | None:
     failed = history.trouble is not None or _stuck(e) or _risen(history.losses)
     if not (step > 1 or (step > 0.1 and failed)):
         return None
-    rates = [x for x in history.rates if math.isfinite(x)]
     return Finding(
         "rate too high",
         "The steps are too large for the loss to fall.",
         f"one step changed the weights by {step:.0%} of their norm, where 1 % is typical; "
         f"{_course(e)}.",
-        again(e.settings, **({"rate": max(rates) / 30} if rates else {})),
+        again(e.settings, **_smaller_rate(history, 30)),
     )
 
 
@@ -82,8 +81,7 @@ def diverged(e: Evidence) -> Finding | None:
     known = exploding_gradient, clipping_never_on, rate_too_high
     if e.history.trouble is None or any(rule(e) for rule in known):
         return None
-    rates = [x for x in e.history.rates if math.isfinite(x)]
-    changes = {"rate": max(rates) / 10} if rates and e.first_order else {}
+    changes = _smaller_rate(e.history, 10) if e.first_order else {}
     return Finding(
         "diverged",
         "Training stopped because the loss diverged.",
@@ -235,6 +233,12 @@ def _course(e: Evidence) -> str:
     what = "training loss" if factor is None else f"{e.goal.metric} in training"
     first, last = (f"{(factor or 1.0) * x:.4g}" for x in (losses[0], losses[-1]))
     return f"{what}: {first} at the start and {last} at the end"
+
+
+def _smaller_rate(history: History, divisor: float) -> dict[str, float]:
+    """The setting of a smaller learning rate, unless no finite one is known."""
+    rates = [x for x in history.rates if math.isfinite(x)]
+    return {"rate": max(rates) / divisor} if rates else {}
 
 
 def _stuck(e: Evidence) -> bool:

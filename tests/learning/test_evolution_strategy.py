@@ -37,12 +37,17 @@ def test_the_estimate_is_that_of_a_loop(problem):
     found, report = estimate(learner, network, batch)
     parameters, rest = trained(network)
     noise = learner._noise(jnp.zeros((), jnp.int32), parameters)
+
+    @jax.jit
+    def loss(parameters):
+        return learner.objective.value(eqx.combine(parameters, rest), batch, None)[0]
+
     losses = np.zeros((2, 3))
     for i in range(3):
         for sign in (0, 1):
             size = 0.1 * (1 - 2 * sign)
             moved = jax.tree.map(lambda p, e, i=i, size=size: p + size * e[i], parameters, noise)
-            losses[sign, i] = learner.objective.value(eqx.combine(moved, rest), batch, None)[0]
+            losses[sign, i] = loss(moved)
     ranks = (np.argsort(np.argsort(losses.ravel())) / 5 - 0.5).reshape(2, 3)
     for leaf, e in zip(jax.tree.leaves(found), jax.tree.leaves(noise), strict=True):
         expected = sum((ranks[0, i] - ranks[1, i]) * e[i] for i in range(3)) / (2 * 3 * 0.1)

@@ -1,5 +1,7 @@
 """Saddle-free Newton: Lanczos and the step against dense matrices, and leaving a saddle."""
 
+from functools import cache, partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -33,13 +35,17 @@ MATRICES = {
 }
 
 
+@partial(jax.jit, static_argnums=2)
+def lanczos_of(H, start, count):
+    return lanczos(lambda v: H @ v, start, count)
+
+
 @pytest.mark.parametrize("name", MATRICES)
 @pytest.mark.parametrize("count", [4, 20])
 def test_lanczos_is_orthonormal_and_tridiagonal(name, count):
     H, reachable = MATRICES[name]
     start = np.random.default_rng(1).normal(size=20)
-    find = jax.jit(lambda start: lanczos(lambda v: H @ v, start, count))
-    V, (diagonal, beside) = find(start)
+    V, (diagonal, beside) = lanczos_of(H, start, count)
     assert V.shape == (count, 20) and diagonal.shape == (count,) and beside.shape == (count - 1,)
     there = np.arange(count) < reachable
     np.testing.assert_allclose(V @ V.T, np.diag(there), atol=1e-10)
@@ -173,14 +179,19 @@ FUNCTIONS = {
 RANDOM = np.random.default_rng(0).normal(size=(3, 4, 2))
 
 
-def step_of(name, w, target=3.0, xs=RANDOM, **options):
+@cache
+def learner_of(name, **options):
+    """A learner, and its compiled step."""
     learner = SaddleFree(Of(SquaredError(), memory=name), **options)
+    return learner, jax.jit(learner.step)
+
+
+def step_of(name, w, target=3.0, xs=RANDOM, **options):
+    learner, step = learner_of(name, **options)
     xs = jnp.asarray(xs)
     batch = Batch(xs, FUNCTIONS["linear"](jnp.full(2, target), xs), jnp.ones(xs.shape[:2]))
     network = {"w": jnp.asarray(w)}
-    new, learner_state, _, report = jax.jit(learner.step)(
-        network, learner.initial(network), None, batch
-    )
+    new, learner_state, _, report = step(network, learner.initial(network), None, batch)
     return new["w"], float(learner_state.scale), report
 
 

@@ -39,6 +39,6 @@ def function_of(what: str, default: str = "tanh") -> Any:
     return setting(default, f"activation of {what}: {', '.join(names)}", among=names)
 
 
-def slope(name: str, a: jax.Array) -> jax.Array:
-    """The derivative of the activation function called `name`, elementwise at `a`."""
-    return jax.jvp(activation(name), (a,), (jnp.ones_like(a),))[1]
+def slope(function: Activation, a: jax.Array) -> jax.Array:
+    """The derivative of an elementwise function at `a`."""
+    return jax.jvp(function, (a,), (jnp.ones_like(a),))[1]

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from ..errors import BadInput
 from ..settings import as_words, setting
 from .activations import activation, function_of, slope
-from .building import check_vectors, draw, project, rest, zeros
+from .building import check_vectors, draw, project, rest
 from .cell import Cell, Pair
 from .initialisers import Initialiser, InitialWeights, fan_in, orthogonal
 
@@ -94,8 +94,7 @@ class Delay(Cell):
         inverse = self._inverse()
         c = u + c @ inverse + past[..., 0, :] @ (self.dt * self.B @ inverse)
         y = activation(self.f)(c)
-        past = jnp.concatenate([past[..., 1:, :], y[..., None, :]], axis=-2)
-        return (c, past), y
+        return (c, _later(past, y)), y
 
     def _inverse(self) -> jax.Array:
         """`M`, acting on row vectors like `A`, `B` and `C`."""
@@ -215,7 +214,7 @@ class AdditiveDelay(Cell):
                 raise BadInput(f"{name} has the same delay twice, got {given}")
         b, w = jax.random.split(key)
         c, y, x = self.delays
-        self.A = jnp.stack([-jnp.eye(units, dtype=zeros().dtype) * (d == 0) for d in c])
+        self.A = jnp.stack([-jnp.eye(units, dtype=jnp.result_type(float)) * (d == 0) for d in c])
         self.B = jnp.stack([draw(recurrent, k, units, units) for k in jax.random.split(b, len(y))])
         self.C = jnp.stack([draw(input, k, inputs, units) for k in jax.random.split(w, len(x))])
         self.dt, self.f = dt, f
@@ -267,16 +266,15 @@ class AdditiveDelay(Cell):
         Derivatives are those of the last two iterations; from a root these have its first and
         second derivatives.
         """
-        one, name = jnp.eye(len(A), dtype=A.dtype), self.functions[0]
+        one, function = jnp.eye(len(A), dtype=A.dtype), activation(self.functions[0])
 
         def improved(c: jax.Array, right: jax.Array, A: jax.Array) -> jax.Array:
             a = c @ A
-            jacobian = one - self.dt * A * slope(name, a)[..., None, :]
-            error = c - self.dt * activation(name)(a) - right
+            jacobian = one - self.dt * A * slope(function, a)[..., None, :]
+            error = c - self.dt * function(a) - right
             exact = jnp.promote_types(A.dtype, jnp.float32)  # LAPACK has no 16-bit floats
-            return c - jnp.linalg.solve(jacobian.mT.astype(exact), error[..., None].astype(exact))[
-                ..., 0
-            ].astype(A.dtype)
+            system = jacobian.mT.astype(exact), error[..., None].astype(exact)
+            return c - jnp.linalg.solve(*system)[..., 0].astype(A.dtype)
 
         *held, start = jax.lax.stop_gradient((right, A, c))
         c = jax.lax.fori_loop(0, NEWTON - 2, lambda _, c: improved(c, *held), start)

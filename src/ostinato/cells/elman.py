@@ -8,7 +8,7 @@ import jax
 
 from ..settings import setting
 from .activations import activation, function_of
-from .building import draw, project, zeros
+from .building import draw, project, rest, zeros
 from .cell import Cell
 from .initialisers import Initialiser, fan_in, initial, orthogonal
 
@@ -79,7 +79,7 @@ class Elman(Cell):
         self.f = f
 
     def initial(self, batch: tuple[int, ...]) -> jax.Array:
-        return zeros(*batch, len(self.r)).astype(self.r.dtype)
+        return rest(batch, self.r)
 
     def inputs(self, x: jax.Array) -> jax.Array:
         return project(self, x, self.W, self.b)

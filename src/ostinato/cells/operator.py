@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+BLOCKS = {"rnn": 1, "lstm": 4, "gru": 3}  # of the weights of each kind
+
 
 class Operator(NamedTuple):
     """A layer in one direction, as torch, ONNX, Keras and others compute it as a whole.

@@ -36,8 +36,8 @@ from ..errors import BadInput
 from ..settings import options, setting
 from ..weights import trained
 from .clipping import Average, check_clip, clip_factor, no_average, norms_of, times_average
-from .gradients import GRADIENTS, Full, Gradient, gradient_named
-from .learner import Learner, RunSize, Stepped, report_of
+from .gradients import Full, Gradient, GradientLearner, GradientSettings
+from .learner import RunSize, Stepped, report_of
 from .objective import Objective
 from .schedules import SCHEDULES, factor
 
@@ -101,19 +101,6 @@ def _optax() -> Any:
     return optax
 
 
-@dataclasses.dataclass(frozen=True)
-class GradientSettings:
-    """The settings of the gradient."""
-
-    omega: float = setting(0.0, "weight of the norm-preserving term", min=0)
-    gradient: str = setting("full", f"how the gradient is computed: {', '.join(GRADIENTS)}")
-    window: int = setting(20, "window of truncated gradients, in steps", min=1)
-
-    def method(self) -> Gradient:
-        """The gradient method that the settings describe."""
-        return gradient_named(self.gradient, window=self.window, omega=self.omega)
-
-
 class Plateau(NamedTuple):
     """The best validation so far, how many since then were no better, and the rate's factor."""
 
@@ -133,7 +120,7 @@ class State(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class FirstOrder(Learner):
+class FirstOrder(GradientLearner):
     """A learner that follows the gradient.
 
     Attributes:
@@ -158,7 +145,6 @@ class FirstOrder(Learner):
     """
 
     title: ClassVar[str] = "first order"
-    splits_batch = splits_vocabulary = True
 
     @dataclasses.dataclass(frozen=True)
     class Settings(GradientSettings):
@@ -213,10 +199,6 @@ class FirstOrder(Learner):
             given["rate"] = FIRST_ORDER[name].usual_rate(size.units)
         return cls(name, objective, size.steps, settings.method(), epoch=size.epoch, **given)
 
-    @property
-    def carries_state(self) -> bool:
-        return self.gradient.carries_state
-
     def chosen_values(self) -> dict[str, Any]:
         return {"rate": self._rate}
 
@@ -252,9 +234,6 @@ class FirstOrder(Learner):
         )
         # No weak types, or the state after the first step would have the step compiled again.
         return jax.tree.map(lambda x: jnp.asarray(x, x.dtype), state)
-
-    def start(self, network: Model, batch: Batch) -> Any:
-        return self.gradient.start(network, batch)
 
     def step(self, network: Model, learner_state: State, state: Any, batch: Batch) -> Stepped:
         return self.step_with(self.numbers, network, learner_state, state, batch)

@@ -23,8 +23,10 @@ import jax.numpy as jnp
 from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
+from ..settings import setting
 from ..through_time import online1997, online1997_start, rtrl, rtrl_start, truncated_bptt
 from ..weights import trained
+from .learner import Learner
 from .norm_preserving_term import omega
 from .objective import Objective
 
@@ -133,7 +135,13 @@ def _trained_part(gradient: Any, network: Model) -> Any:
     return eqx.filter(gradient, jax.tree.map(eqx.is_array, trained(network)[0]))
 
 
-GRADIENTS = ("full", "truncated", "rtrl", "lstm1997")
+# What makes each, from the window of truncated gradients and the weight of Ω.
+GRADIENTS: dict[str, Callable[[int, float], Gradient]] = {
+    "full": lambda window, omega: Full(omega),
+    "truncated": lambda window, omega: Truncated(window),
+    "rtrl": lambda window, omega: Forwards(rtrl, rtrl_start),
+    "lstm1997": lambda window, omega: Forwards(online1997, online1997_start),
+}
 
 
 def gradient_named(name: str, *, window: int = 20, omega: float = 0.0) -> Gradient:
@@ -142,10 +150,35 @@ def gradient_named(name: str, *, window: int = 20, omega: float = 0.0) -> Gradie
         raise BadInput(f"there is no gradient {name!r}; there are {', '.join(GRADIENTS)}")
     if omega and name != "full":
         raise BadInput(f"the term omega needs the full gradient, got {name}")
-    methods = {
-        "full": Full(omega),
-        "truncated": Truncated(window),
-        "rtrl": Forwards(rtrl, rtrl_start),
-        "lstm1997": Forwards(online1997, online1997_start),
-    }
-    return methods[name]
+    return GRADIENTS[name](window, omega)
+
+
+@dataclasses.dataclass(frozen=True)
+class GradientSettings:
+    """The settings of the gradient."""
+
+    omega: float = setting(0.0, "weight of the norm-preserving term", min=0)
+    gradient: str = setting("full", f"how the gradient is computed: {', '.join(GRADIENTS)}")
+    window: int = setting(20, "window of truncated gradients, in steps", min=1)
+
+    def method(self) -> Gradient:
+        """The gradient method that the settings describe."""
+        return gradient_named(self.gradient, window=self.window, omega=self.omega)
+
+
+class GradientLearner(Learner):
+    """The base of learners that follow a gradient, which its method may carry on.
+
+    Attributes:
+        gradient: how to compute the objective's gradient.
+    """
+
+    splits_batch = splits_vocabulary = True
+    gradient: Gradient
+
+    @property
+    def carries_state(self) -> bool:
+        return self.gradient.carries_state
+
+    def start(self, network: Model, batch: Batch) -> Any:
+        return self.gradient.start(network, batch)

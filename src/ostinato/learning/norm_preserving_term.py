@@ -9,8 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from ..cells import Cell
-from ..errors import BadInput
-from ..through_time.check import sizes
+from ..through_time.check import check_can_step, sizes
 from ..through_time.lengths_and_resets import find_borders, held, restarted, without_padding
 from ..through_time.output import output_from
 from ..through_time.running import starting_state
@@ -68,8 +67,7 @@ def omega(
         True
     """
     steps, batch = sizes(cell, xs)
-    if not cell.can_step:
-        raise BadInput(f"omega needs a cell with a step, got {type(cell).__name__}")
+    check_can_step(cell, "omega")
     cell.check_inputs(xs)
     xs, borders = find_borders(xs, lengths, resets, steps, batch)
     masks = borders.valid, borders.forward

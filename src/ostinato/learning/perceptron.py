@@ -93,8 +93,7 @@ class Perceptron(Learner):
             error = jnp.where(counted, answer - jnp.where(readout(h) > 0, 1, -1), 0)
             change = (self._rate * error).astype(readout.V.dtype)
             b = None if readout.b is None else readout.b + change
-            after = readout.V + jnp.outer(h, change), b
-            return eqx.tree_at(_weights, readout, after, is_leaf=_missing), error != 0
+            return readout.with_weights(readout.V + jnp.outer(h, change), b), error != 0
 
         after, wrong = jax.lax.scan(learn, readout, examples)
         pairs = zip(jax.tree.leaves(after), jax.tree.leaves(readout), strict=True)
@@ -103,14 +102,6 @@ class Perceptron(Learner):
         learner_state = State(learner_state.mistakes + jnp.sum(wrong, axis=0, dtype=jnp.int32))
         network = eqx.tree_at(lambda network: network.parts().readout, network, after)
         return network, learner_state, final, report
-
-
-def _weights(readout: Readout) -> tuple[jax.Array, jax.Array | None]:
-    return readout.V, readout.b
-
-
-def _missing(x: Any) -> bool:
-    return x is None
 
 
 def _answers(batch: Batch, V: jax.Array) -> jax.Array:

@@ -39,7 +39,7 @@ from ..errors import BadInput
 from ..settings import setting
 from ..weights import trained
 from .clipping import norm_of
-from .hessian_free.curvature_batch import CurvatureSettings, Curved, check_exact, whole_and_part
+from .hessian_free.curvature_batch import CurvatureSettings, Curved
 from .hessian_free.damping import Damping, reduction_ratio
 from .hessian_free.searches import Choice, backtrack, finite
 from .learner import Passes, RunSize, Stepped, report_of
@@ -147,7 +147,7 @@ class SaddleFree(Curved):
     chunk: int | None = None
 
     def __post_init__(self) -> None:
-        check_exact(self.objective)
+        super().__post_init__()
         if self.count < 1:
             raise BadInput(f"the subspace must have at least one dimension, got {self.count}")
         if self.damping < 0:
@@ -184,7 +184,7 @@ class SaddleFree(Curved):
         return State(jnp.ones((), dtype), jnp.zeros((), jnp.int32))
 
     def exact_step(self, network: Model, learner_state: State, state: Any, batch: Batch) -> Stepped:
-        whole, part = whole_and_part(self, network, batch, state, learner_state.steps)
+        whole, part = self.whole_and_part(network, batch, state, learner_state.steps)
         sequences, size = (on.batch.sequences for on in (whole, part))
         theta = whole.start
         value, gradient, final = whole.gradient(theta)

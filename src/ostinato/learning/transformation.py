@@ -21,16 +21,15 @@ from ..errors import BadInput
 from ..settings import setting
 from ..weights import trained
 from .clipping import norms_of
-from .first_order import GradientSettings
-from .gradients import Full, Gradient
-from .learner import Learner, RunSize, Stepped, report_of
+from .gradients import Full, Gradient, GradientLearner, GradientSettings
+from .learner import RunSize, Stepped, report_of
 from .objective import Objective
 
 RATES = ("learning_rate", "rate")
 
 
 @dataclasses.dataclass(frozen=True)
-class Transformation(Learner):
+class Transformation(GradientLearner):
     """A learner that updates the parameters by an optax gradient transformation.
 
     Attributes:
@@ -51,7 +50,6 @@ class Transformation(Learner):
         rate: float | None = setting(None, "learning rate", min=0)
 
     make: ClassVar[Any] = None
-    splits_batch = splits_vocabulary = True
 
     transformation: optax.GradientTransformation
     objective: Objective
@@ -75,15 +73,8 @@ class Transformation(Learner):
     def rule(self) -> Callable:
         return self.transformation.update
 
-    @property
-    def carries_state(self) -> bool:
-        return self.gradient.carries_state
-
     def initial(self, network: Model) -> Any:
         return self.transformation.init(trained(network)[0])
-
-    def start(self, network: Model, batch: Batch) -> Any:
-        return self.gradient.start(network, batch)
 
     def step(self, network: Model, learner_state: Any, state: Any, batch: Batch) -> Stepped:
         parameters, rest = trained(network)

@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 
 from ..cells import Layer, Simple
-from ..cells.activations import slope
+from ..cells.activations import activation, slope
 from ..errors import BadInput
 from ..through_time import unroll
 from ..through_time.check import check_can_step, sizes
@@ -365,7 +365,7 @@ def singular_value_bound(cell: Simple, lags: Any) -> jax.Array:
 @eqx.filter_jit
 def _preactivation_norms(cell: Simple, xs: jax.Array, state: Any) -> PreactivationNorms:
     (_, (a,)), _ = unroll(cell, xs, state, watch="products")
-    slopes = slope(cell.f, a)
+    slopes = slope(activation(cell.f), a)
     start = jnp.broadcast_to(jnp.eye(a.shape[-1], dtype=a.dtype), (*a.shape[1:], a.shape[-1]))
 
     def backward(product: jax.Array, slope: jax.Array) -> tuple[jax.Array, Any]:

@@ -164,7 +164,7 @@ def toy_contribution(
     weights = jnp.asarray(w, float)
 
     def step(a: jax.Array, _: None) -> tuple[jax.Array, jax.Array]:
-        return weights * activation(f)(a), slope(f, a)
+        return weights * activation(f)(a), slope(activation(f), a)
 
     first = jnp.full(weights.shape, x, weights.dtype)
     _, slopes = jax.lax.scan(step, first, length=int(wanted.max(initial=0)) + 1)
@@ -197,7 +197,7 @@ def _checked(cell: Simple, xs: Any, from_step: int, to_step: int) -> tuple[int, 
 def _slopes(cell: Simple, xs: Any, state: Any, from_step: int, to_step: int) -> np.ndarray:
     """`f'(a_s)` for all steps s from `from_step` to `to_step`, `(t - k + 1, units)`."""
     (_, (a,)), _ = unroll(cell, xs, state, watch="products")
-    return np.asarray(slope(cell.f, a[from_step : to_step + 1]), float)
+    return np.asarray(slope(activation(cell.f), a[from_step : to_step + 1]), float)
 
 
 def _along(arcs: list[np.ndarray], i: int, j: int) -> np.ndarray:

@@ -8,18 +8,15 @@ import jax.numpy as jnp
 
 from ..cells import Cell, Leaky
 from ..cells.activations import activation
-from ..cells.building import draw, project
+from ..cells.building import draw, project, rest
+from ..cells.initialisers import uniform
 from ..errors import BadInput
 from ..settings import setting
 from .sparse import BlockSparse
 
+RANDOM = uniform(1.0)
 THRESHOLD = 1.0
 INHIBITORY = 0.2  # fraction of the units whose weights are all negative
-
-
-def uniform(key: jax.Array, shape: tuple[int, int], dtype: Any) -> jax.Array:
-    """Every entry from U(-1, 1)."""
-    return jax.random.uniform(key, shape, dtype, -1, 1)
 
 
 class Reservoir(Leaky):
@@ -90,9 +87,9 @@ class Reservoir(Leaky):
         if not isinstance(leak, jax.core.Tracer) and not 0 < leak <= 1:
             raise BadInput(f"leak must be above 0 and at most 1, got {leak}")
         w, r, b = jax.random.split(key, 3)
-        self.W = input_scaling * draw(uniform, w, inputs, units)
+        self.W = input_scaling * draw(RANDOM, w, inputs, units)
         self.R = BlockSparse.random(r, units, connectivity).with_radius(radius)
-        self.b = bias_scaling * draw(uniform, b, 1, units)[0]
+        self.b = bias_scaling * draw(RANDOM, b, 1, units)[0]
         self.alpha = jnp.asarray(1 - leak, self.b.dtype)
         self.f = f
 
@@ -162,16 +159,16 @@ class Liquid(Cell):
             membrane, filter: the time constants m and n, at least 1.
         """
         w, r, b, sign = jax.random.split(key, 4)
-        self.W = input_scaling * draw(uniform, w, inputs, units)
+        self.W = input_scaling * draw(RANDOM, w, inputs, units)
         matrix = BlockSparse.random(r, units, connectivity)
         signs = jnp.where(jax.random.uniform(sign, (units,)) < INHIBITORY, -1.0, 1.0)
         incoming = max(1, round(connectivity * units))
         self.R = matrix.with_signs(signs) * (recurrent_scaling / jnp.sqrt(incoming))
-        self.b = bias_scaling * jnp.abs(draw(uniform, b, 1, units)[0])
+        self.b = bias_scaling * jnp.abs(draw(RANDOM, b, 1, units)[0])
         self.keeps = jnp.stack([1 - 1 / jnp.asarray(m, self.b.dtype) for m in (membrane, filter)])
 
     def initial(self, batch: tuple[int, ...]) -> tuple[jax.Array, jax.Array, jax.Array]:
-        zeros = jnp.zeros((*batch, len(self.b)), self.b.dtype)
+        zeros = rest(batch, self.b)
         return zeros, zeros, zeros
 
     def inputs(self, x: jax.Array) -> jax.Array:

@@ -10,26 +10,21 @@ cross-validation without a second look at the data.
 """
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.scipy.linalg
 
 from ..cells import Model
 from ..data import Batch
-from ..errors import BadInput
-from ..learning import Learner, Objective, RunSize, report_of
-from ..learning.clipping import norms_of
-from ..learning.learner import Stepped
-from ..memory import check_memory
+from ..learning import Objective, RunSize
 from ..settings import options, setting
-from ..weights import trained
 from ..wiring import Readout
+from .readout_learner import ReadoutLearner, Regression, count_features, filled, linear_readout
 
 STRENGTHS = tuple(10.0**power for power in range(-12, 4))  # that cross-validation tries
-TIP = "fewer --units, no --expand, or a learner such as adam"
 SOLUTIONS = 5  # per run, the last of them after its last step
 
 
@@ -73,15 +68,11 @@ def with_steps(
     moments: Moments, x: jax.Array, y: jax.Array, weights: jax.Array, folds: jax.Array
 ) -> Moments:
     """The sums with further steps: x `(n, F)`, y `(n, O)`, weights and folds `(n,)`."""
-    count, dtype = len(moments.weight), moments.xx.dtype
-    x, y = x.astype(dtype), y.astype(dtype)
 
     def of(fold: jax.Array) -> Moments:
-        w = jnp.where(folds == fold, weights, 0).astype(dtype)
-        wx, wy = w[:, None] * x, w[:, None] * y
-        return Moments(wx.T @ x, wx.T @ y, jnp.sum(wy * y, axis=0), jnp.sum(w))
+        return _sums(x, y, jnp.where(folds == fold, weights, 0), moments.xx.dtype)
 
-    added = jax.lax.map(of, jnp.arange(count))
+    added = jax.lax.map(of, jnp.arange(len(moments.weight)))
     return Moments(*(old + new for old, new in zip(moments, added, strict=True)))
 
 
@@ -89,10 +80,14 @@ def with_block(
     moments: Moments, x: jax.Array, y: jax.Array, weights: jax.Array, fold: jax.Array
 ) -> Moments:
     """The sums with further steps that all belong to one fold."""
-    dtype = moments.xx.dtype
-    x, y, w = x.astype(dtype), y.astype(dtype), weights.astype(dtype)[:, None]
-    new = (w * x).T @ x, (w * x).T @ y, jnp.sum(w * y * y, axis=0), jnp.sum(w)
+    new = _sums(x, y, weights, moments.xx.dtype)
     return Moments(*(old.at[fold].add(part) for old, part in zip(moments, new, strict=True)))
+
+
+def _sums(x: jax.Array, y: jax.Array, weights: jax.Array, dtype: Any) -> Moments:
+    """The sums over some steps, without an axis of folds."""
+    x, y, w = x.astype(dtype), y.astype(dtype), weights.astype(dtype)[:, None]
+    return Moments((w * x).T @ x, (w * x).T @ y, jnp.sum(w * y * y, axis=0), jnp.sum(w))
 
 
 def solutions(xx: jax.Array, xy: jax.Array, strengths: jax.Array, bias: bool) -> jax.Array:
@@ -103,9 +98,7 @@ def solutions(xx: jax.Array, xy: jax.Array, strengths: jax.Array, bias: bool) ->
     a fault of the linear algebra cannot pass for a fit.
     """
     if bias:
-        inner, mean, centre = _centred(xx, xy)
-        weights = solutions(*inner, strengths, False)
-        return jnp.concatenate([weights, (centre - mean @ weights)[:, None]], axis=1)
+        return _with_bias(solutions, xx, xy, strengths)
     values, vectors = jnp.linalg.eigh(xx)
     rotated = vectors.T @ xy
     # Rounding leaves errors of this size in the smallest eigenvalues, which may be negative.
@@ -135,22 +128,23 @@ def solution(xx: jax.Array, xy: jax.Array, strength: jax.Array, bias: bool) -> j
     precision.
     """
     if bias:
-        inner, mean, centre = _centred(xx, xy)
-        weights = solution(*inner, strength, False)
-        return jnp.concatenate([weights, (centre - mean @ weights)[None]])
+        return _with_bias(solution, xx, xy, strength)
     factor = jax.scipy.linalg.cho_factor(xx + strength * jnp.eye(len(xx), dtype=xx.dtype))
     return jax.scipy.linalg.cho_solve(factor, xy)
 
 
-def _centred(xx: jax.Array, xy: jax.Array) -> tuple[tuple[jax.Array, jax.Array], Any, Any]:
-    """The sums of centred features and targets, and the means; the last feature is 1."""
+def _with_bias(
+    solve: Callable[..., jax.Array], xx: jax.Array, xy: jax.Array, strength: jax.Array
+) -> jax.Array:
+    """A solution for centred features and targets, and the bias; the last feature is 1."""
     count = jnp.maximum(xx[-1, -1], jnp.finfo(xx.dtype).tiny)
     mean, centre = xx[-1, :-1] / count, xy[-1] / count
     inner = (
         xx[:-1, :-1] - count * jnp.outer(mean, mean),
         xy[:-1] - count * jnp.outer(mean, centre),
     )
-    return inner, mean, centre
+    weights = solve(*inner, strength, False)
+    return jnp.concatenate([weights, (centre - mean @ weights)[..., None, :]], axis=-2)
 
 
 def errors(solution: jax.Array, moments: Moments) -> jax.Array:
@@ -191,7 +185,7 @@ class State(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Ridge(Learner):
+class Ridge(ReadoutLearner):
     """Fit the readout: `V = (Σ h hᵀ + λ I)⁻¹ Σ h yᵀ`, where λ is the strength.
 
     Nothing but the readout changes; its bias is not penalised. The sums are what the learner
@@ -230,10 +224,6 @@ class Ridge(Learner):
         )
         folds: int = setting(5, "folds of the cross-validation", min=2, max=100)
 
-    precision = "float64"
-    usual_batch = 1
-    epochs = 1
-    readout_only = True
     can_vmap = False
     log_every_step = True
 
@@ -253,115 +243,36 @@ class Ridge(Learner):
 
     def initial(self, network: Model) -> State:
         readout = linear_readout(network)
-        rows, outputs = readout.V.shape
-        features = rows + (readout.b is not None)
         folds = 1 if self.strength is not None else self.folds
-        check_square(features, folds)
-        moments = no_moments(folds, features, outputs)
+        moments = no_moments(folds, count_features(readout, folds), readout.V.shape[1])
         return State(moments, jnp.zeros((), jnp.int32), jnp.zeros((), moments.xx.dtype))
 
-    def step(self, network: Model, learner_state: State, state: Any, batch: Batch) -> Stepped:
-        hs, final = states_of(network, batch, state, self.objective)
-        report = reported(network, hs, batch, self.objective)
-        readout = linear_readout(network)
-        x, y, weights = regression(readout, hs, batch, self.objective)
-        moments = self._added(learner_state, x, y, weights, batch)
+    def fit(
+        self, learner_state: State, readout: Readout, steps: Regression, batch: Batch
+    ) -> tuple[State, Readout, dict[str, jax.Array]]:
+        moments = self._added(learner_state, steps, batch)
         count = learner_state.batches + 1
         strengths = STRENGTHS if self.strength is None else (self.strength,)
         every = max(1, self.steps // SOLUTIONS)
         due = (count % every == 0) | (count == self.steps)
-        strength, solved = jax.lax.cond(
+        strength, readout = jax.lax.cond(
             due,
-            lambda: _solved(readout, moments, jnp.asarray(strengths, x.dtype)),
+            lambda: _solved(readout, moments, jnp.asarray(strengths, steps.x.dtype)),
             lambda: (learner_state.strength, readout),
         )
-        network = eqx.tree_at(readout_of, network, solved)
-        report["strength"] = strength
-        return network, State(moments, count, strength), final, report
+        return State(moments, count, strength), readout, {"strength": strength}
 
-    def _added(
-        self, learner_state: State, x: jax.Array, y: jax.Array, weights: jax.Array, batch: Batch
-    ) -> Moments:
+    def _added(self, learner_state: State, steps: Regression, batch: Batch) -> Moments:
         """The sums with a batch: in the fold whose turn it is, or divided among all folds."""
-        folds, steps, sequences = len(learner_state.moments.weight), batch.steps, batch.sequences
+        moments, times, sequences = learner_state.moments, batch.steps, batch.sequences
+        folds = len(moments.weight)
         if sequences >= folds > 1:
-            which = jnp.broadcast_to(jnp.arange(sequences) % folds, (steps, sequences))
+            which = jnp.broadcast_to(jnp.arange(sequences) % folds, (times, sequences))
         elif self.steps == 1:
-            which = jnp.repeat(jnp.arange(steps) * folds // steps, sequences)
+            which = jnp.repeat(jnp.arange(times) * folds // times, sequences)
         else:
-            return with_block(learner_state.moments, x, y, weights, learner_state.batches % folds)
-        return with_steps(learner_state.moments, x, y, weights, which.reshape(-1))
-
-
-def readout_of(network: Model) -> Any:
-    """What turns the outputs of the network's cell into its own, or `None`."""
-    return network.parts().readout
-
-
-def linear_readout(network: Model) -> Readout:
-    """The readout of a network, which must be linear."""
-    readout = readout_of(network)
-    if not isinstance(readout, Readout):
-        raise BadInput(
-            "the learners ridge and rls need a network with a linear readout; give another learner "
-            "such as adam, or leave out what replaces the readout"
-        )
-    return readout
-
-
-def check_square(features: int, count: int = 1) -> None:
-    """Refuse matrices `(count, features, features)` in float64 that memory cannot hold."""
-    size = 8 * count * features**2
-    check_memory({"sums of products of features": size}, {"sums of products of features": TIP})
-
-
-def states_of(
-    network: Model, batch: Batch, state: Any, objective: Objective
-) -> tuple[jax.Array, Any]:
-    """What the readout reads, `(T, B, units)`, and the final state.
-
-    With output feedback the network is taught: it reads the previous targets.
-    """
-    layer = network.as_layer()
-    read, inner = layer.to_cell(batch, state)
-    hs, inner = objective.outputs(layer.parts().cell, read, inner)
-    return hs, layer.from_cell(inner, batch)
-
-
-def regression(
-    readout: Readout, hs: jax.Array, batch: Batch, objective: Objective
-) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Features `(n, F)`, targets `(n, O)` and weights `(n,)` of all steps of a batch."""
-    outputs = readout.V.shape[1]
-    targets, weights = jnp.asarray(batch.targets), jnp.asarray(batch.counted)
-    if weights.shape != hs.shape[:2]:
-        raise BadInput("the learners ridge and rls need a target at every step of a sequence")
-    targets = objective.loss.regressed(targets, outputs)
-    x = hs.reshape(-1, hs.shape[-1])
-    if readout.b is not None:
-        x = jnp.concatenate([x, jnp.ones_like(x[:, :1])], axis=1)
-    return x, targets.reshape(-1, outputs).astype(x.dtype), weights.reshape(-1)
-
-
-def filled(readout: Readout, solution: jax.Array) -> Readout:
-    """The readout with a solution `(F, O)` in its weights."""
-    rows = readout.V.shape[0]
-    fitted = eqx.tree_at(lambda r: r.V, readout, solution[:rows].astype(readout.V.dtype))
-    if readout.b is None:
-        return fitted
-    return eqx.tree_at(lambda r: r.b, fitted, solution[rows].astype(readout.b.dtype))
-
-
-def reported(
-    network: Model, hs: jax.Array, batch: Batch, objective: Objective
-) -> dict[str, jax.Array]:
-    """The loss before the step and the norms of its gradient, which is zero but in the readout."""
-    loss, slope = jax.value_and_grad(lambda readout: objective.loss(readout(hs), batch))(
-        readout_of(network)
-    )
-    whole = jax.tree.map(jnp.zeros_like, trained(network)[0])
-    whole = eqx.tree_at(readout_of, whole, slope)
-    return report_of(loss, norms_of(whole), jnp.zeros((), loss.dtype))
+            return with_block(moments, *steps, learner_state.batches % folds)
+        return with_steps(moments, *steps, which.reshape(-1))
 
 
 def _solved(readout: Readout, moments: Moments, strengths: jax.Array) -> tuple[jax.Array, Readout]:

@@ -1,19 +1,18 @@
 """Recursive least squares: the readout is fitted online, step by step."""
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 
 from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
-from ..learning import Learner, Objective
-from ..learning.learner import Stepped
+from ..learning import Objective
 from ..settings import setting
-from .ridge import check_square, filled, linear_readout, readout_of, regression, reported, states_of
+from ..wiring import Readout
+from .readout_learner import ReadoutLearner, Regression, count_features, filled, linear_readout
 
 
 class State(NamedTuple):
@@ -23,7 +22,7 @@ class State(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class RecursiveLeastSquares(Learner):
+class RecursiveLeastSquares(ReadoutLearner):
     """Fit the readout after every time step.
 
         k = P h / (γ + hᵀ P h)
@@ -56,11 +55,6 @@ class RecursiveLeastSquares(Learner):
         forgetting: float = setting(1.0, "how much of the past each step keeps", min=0, max=1)
         strength: float = setting(1e-4, "ridge strength λ at the start", min=1e-12)
 
-    precision = "float64"
-    readout_only = True
-    usual_batch = 1
-    epochs = 1
-
     objective: Objective
     forgetting: float = 1.0
     strength: float = 1e-4
@@ -73,15 +67,13 @@ class RecursiveLeastSquares(Learner):
         return "a larger --strength, or --forgetting nearer to 1"
 
     def initial(self, network: Model) -> State:
-        readout = linear_readout(network)
-        features = readout.V.shape[0] + (readout.b is not None)
-        check_square(features)
+        features = count_features(linear_readout(network))
         return State(jnp.eye(features, dtype=jnp.result_type(float)) / self.strength)
 
-    def step(self, network: Model, learner_state: State, state: Any, batch: Batch) -> Stepped:
-        hs, final = states_of(network, batch, state, self.objective)
-        report = reported(network, hs, batch, self.objective)
-        readout, dtype = linear_readout(network), learner_state.P.dtype
+    def fit(
+        self, learner_state: State, readout: Readout, steps: Regression, batch: Batch
+    ) -> tuple[State, Readout, dict[str, jax.Array]]:
+        dtype = learner_state.P.dtype
         rows = [readout.V] if readout.b is None else [readout.V, readout.b[None]]
         solution = jnp.concatenate(rows).astype(dtype)
 
@@ -94,9 +86,7 @@ class RecursiveLeastSquares(Learner):
             after = (P - jnp.outer(k, product)) / self.forgetting, V + jnp.outer(k, y - x @ V)
             return jax.tree.map(lambda a, b: jnp.where(weight > 0, b, a), (P, V), after), None
 
-        data = regression(readout, hs, batch, self.objective)
         (P, solution), _ = jax.lax.scan(
-            learned, (learner_state.P, solution), tuple(x.astype(dtype) for x in data)
+            learned, (learner_state.P, solution), tuple(x.astype(dtype) for x in steps)
         )
-        network = eqx.tree_at(readout_of, network, filled(readout, solution))
-        return network, State((P + P.T) / 2), final, report
+        return State((P + P.T) / 2), filled(readout, solution), {}

@@ -5,14 +5,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from ..cells import Layer
 from .check import is_weak
 from .linear_map import paired
 from .step import Step, take_apart
 from .tap import Tap
 
 
-def inputs_in(compute, function, parameters, xs) -> tuple[Any, list]:
-    """`function(parameters, xs)`, its products and its result in the dtype `compute`.
+def inputs_in(compute, cell: Layer, xs) -> tuple[Any, list]:
+    """`cell.inputs(xs)`, its products and its result in the dtype `compute`.
 
     The operands of each product with a parameter, and of the two products of its derivative, are
     rounded to `compute`; their sums are kept in the original precision and then rounded. Parameters
@@ -25,8 +26,8 @@ def inputs_in(compute, function, parameters, xs) -> tuple[Any, list]:
         The result, and for each of its leaves the bias `(*batch, ...)` that is still to be added at
         each step, or `None`.
     """
-    step = take_apart(function, parameters, xs, real_only=True)
-    weights, small = step.prepare(parameters)
+    step = take_apart(lambda cell, xs: cell.inputs(xs), cell, xs, real_only=True)
+    weights, small = step.prepare(cell)
     outputs = [id(var) for var in step.jaxpr.outvars]
     late = {id(tap.result) for tap in step.taps if _adds_bias_last(tap, step)}
     biases: dict[int, jax.Array] = {}

@@ -119,7 +119,7 @@ def truncated_bptt(
         value, gradient, state = truncated_bptt(whole, loss, xs, targets, state, window=window)
         return value, gradient.cell, state
     state = starting_state(cell, xs, state)
-    gradient = jax.tree.map(jnp.zeros_like, eqx.filter(cell, eqx.is_inexact_array))
+    gradient = jax.tree.map(jnp.zeros_like, _floats(cell))
     value = jnp.zeros((), jnp.result_type(*jax.tree.leaves(gradient)))
     for start in range(0, steps, window):
         x, target = jax.tree.map(lambda a: a[start : start + window], (xs, targets))  # noqa: B023
@@ -157,9 +157,8 @@ def rtrl(
         loss, targets = valid_loss(loss, targets, borders.valid)
         value, gradient, state = rtrl(whole, loss, xs, targets, state)
         return value, gradient.cell, state
-    going_on = isinstance(state, Online)
-    start = state if isinstance(state, Online) else rtrl_start(cell, xs, state)
-    check_influence(start, rtrl_start(cell, xs, start.state))
+    start = online_state(rtrl_start, cell, xs, state)
+    going_on = start is state  # it is an `Online`, and so is what is returned
     parameters, static = eqx.partition(cell, eqx.is_inexact_array)
     flat, restore = jax.flatten_util.ravel_pytree(parameters)
     directions = jnp.eye(flat.size, dtype=flat.dtype)
@@ -206,9 +205,9 @@ def rtrl_start(cell: Layer, xs: Any, state: Any = None) -> Online:
     """
     check_can_step(cell, "rtrl")
     state = starting_state(cell, xs, state)
-    weights = jax.tree.leaves(eqx.filter(cell, eqx.is_inexact_array))
+    weights = jax.tree.leaves(_floats(cell))
     count = sum(weight.size for weight in weights)
-    floats = eqx.filter(state, eqx.is_inexact_array)
+    floats = _floats(state)
     return Online(state, jax.tree.map(lambda x: jnp.zeros((count, *x.shape), x.dtype), floats))
 
 
@@ -257,13 +256,13 @@ def general_bptt(
 
         def moved(parameters: Any, floats: Any) -> tuple[Any, Any]:
             new, y = step(parameters, eqx.combine(floats, fixed), x)
-            return eqx.filter(new, eqx.is_inexact_array), y
+            return _floats(new), y
 
         _, pull = jax.vjp(moved, parameters, floats)
         share, gamma = pull((gamma, direct))
         return (gamma, jax.tree.map(jnp.add, gradient, share)), None
 
-    nothing = jax.tree.map(jnp.zeros_like, (eqx.filter(first, eqx.is_inexact_array), parameters))
+    nothing = jax.tree.map(jnp.zeros_like, (_floats(first), parameters))
     (_, gradient), _ = jax.lax.scan(backward, nothing, (states, xs, direct), reverse=True)
     return jnp.sum(values), gradient, final
 
@@ -298,7 +297,7 @@ def _each_step_its_own(cell: Any, loss: Any, xs: Any, targets: Any, state: Any) 
     result = gradients_by_theorem([f for f, _ in pairs], cells, [loss for _, loss in pairs], first)
     gradients: Any = result.gradients
     if alike:
-        nothing = jax.tree.map(jnp.zeros_like, eqx.filter(cell, eqx.is_inexact_array))
+        nothing = jax.tree.map(jnp.zeros_like, _floats(cell))
         gradients = jax.tree.map(lambda *shares: sum(shares), nothing, *gradients)
     return result.value, gradients, result.states[-1][0]
 
@@ -316,13 +315,19 @@ def check_targets(cell: Layer, xs: Any, targets: Any) -> int:
     return steps
 
 
-def check_influence(given: Online, fresh: Online) -> None:
-    """Refuse the derivative of another method, cell or batch."""
-    if describe(given.influence) != describe(fresh.influence):
-        raise BadInput(
-            f"the influence that goes on must be {describe(fresh.influence)}, got "
-            f"{describe(given.influence)}"
-        )
+def online_state(begin: Callable[..., Online], cell: Layer, xs: Any, state: Any) -> Online:
+    """What an online method goes on from; refuses that of another method, cell or batch.
+
+    Args:
+        begin: gives a state that depends on no weight yet, such as `rtrl_start`.
+        cell, xs, state: as for the method.
+    """
+    if not isinstance(state, Online):
+        return begin(cell, xs, state)
+    given, expected = (describe(x.influence) for x in (state, begin(cell, xs, state.state)))
+    if given != expected:
+        raise BadInput(f"the influence that goes on must be {expected}, got {given}")
+    return state
 
 
 class ByTheorem(NamedTuple):

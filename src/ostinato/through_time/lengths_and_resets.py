@@ -51,7 +51,7 @@ def find_borders(
     if lengths is not None:
         lengths = check_lengths(lengths, steps, batch)
         check_batched("inputs", xs, (steps, *batch))
-        valid = jnp.arange(steps).reshape(-1, *(1 for _ in batch)) < lengths
+        valid = _times(steps, batch) < lengths
         xs = jax.tree.map(lambda x: where(valid, x, _padding(x, lengths)), xs)
     if resets is not None:
         check_batched("inputs", xs, (steps, *batch))
@@ -185,7 +185,7 @@ class Ends(NamedTuple):
 
     def lag(self) -> jax.Array:
         """Integers `(T, *batch)`: how many steps before t each step is."""
-        return self.last - jnp.arange(self.steps).reshape(-1, *(1 for _ in self.last.shape))
+        return self.last - _times(self.steps, self.last.shape)
 
 
 def find_ends(network: Layer, xs: Any, lengths: Any, resets: Any, at: int) -> Ends:
@@ -202,7 +202,7 @@ def find_ends(network: Layer, xs: Any, lengths: Any, resets: Any, at: int) -> En
     _, borders = find_borders(xs, lengths, resets, steps, batch)
     ends = jnp.full(batch, steps) if lengths is None else jnp.asarray(lengths)
     last = ends + at if at < 0 else jnp.where(at < ends, at, -1)
-    times = jnp.arange(steps).reshape(-1, *(1 for _ in batch))
+    times = _times(steps, batch)
     first = jnp.zeros_like(last)
     if borders.forward is not None:
         begun = borders.forward & (times <= last)
@@ -215,6 +215,11 @@ def mean_over(values: jax.Array, counted: jax.Array) -> jax.Array:
     total = jnp.sum(jnp.where(counted, values, 0).reshape(len(values), -1), axis=1)
     count = jnp.sum(counted.reshape(len(values), -1), axis=1)
     return total / jnp.maximum(count, 1)
+
+
+def _times(steps: int, batch: tuple[int, ...]) -> jax.Array:
+    """The number of each step, `(T, 1, ...)` beside the batch axes."""
+    return jnp.arange(steps).reshape(-1, *(1 for _ in batch))
 
 
 def _wide(index: jax.Array, like: jax.Array) -> jax.Array:

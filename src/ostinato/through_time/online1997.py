@@ -10,7 +10,6 @@ of which one value for each weight (and sequence) is enough. The weights of the 
 the readout have no past: their gradient comes from the present error alone.
 """
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -18,10 +17,11 @@ import jax
 import jax.numpy as jnp
 
 from ..cells import Layer
+from ..cells.activations import slope
 from ..cells.cell import Parts, Rule
 from ..errors import BadInput
 from .check import sizes
-from .gradients import Loss, Online, Result, check_influence, check_targets
+from .gradients import Loss, Online, Result, check_targets, online_state
 from .lengths_and_resets import Borders, find_borders, held, restarted, valid_loss, where
 from .running import starting_state
 
@@ -80,9 +80,8 @@ def online1997(
     encoding, lstm, readout = _parts(cell)
     memory, output, weights = lstm.memory_rules()
     units = len(lstm.R)
-    going_on = isinstance(state, Online)
-    start = state if isinstance(state, Online) else online1997_start(cell, xs, state)
-    check_influence(start, online1997_start(cell, xs, start.state))
+    start = online_state(online1997_start, cell, xs, state)
+    going_on = start is state  # it is an `Online`, and so is what is returned
     xs, borders = find_borders(xs, lengths, resets, *sizes(cell, xs))
     loss, targets = valid_loss(loss, targets, borders.valid)
     xs = xs if encoding is None else encoding(xs, lstm.W.dtype)
@@ -183,9 +182,6 @@ def _slopes(memory: Rule, output: Rule, a: jax.Array, old: jax.Array, new: jax.A
         """The memory's, by one of the pre-activations."""
         d_a = jnp.zeros_like(a).at[..., block * units : (block + 1) * units].set(1)
         return jax.jvp(lambda a: memory(a, old), (a,), (d_a,))[1]
-
-    def slope(function: Callable, at: jax.Array) -> jax.Array:
-        return jax.jvp(function, (at,), (jnp.ones_like(at),))[1]
 
     return _Slopes(
         c_of_a=jnp.concatenate([with_block(k) for k in range(a.shape[-1] // units - 1)], axis=-1),

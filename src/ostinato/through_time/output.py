@@ -36,30 +36,26 @@ def step_changing(
         >>> y is h
         True
     """
-    parameters, static = eqx.partition(cell, eqx.is_array)
-
-    def step(parameters, state, u):
-        return eqx.combine(parameters, static).step(state, u)
-
-    traced = take_apart(step, parameters, before, u)
+    traced = take_apart(lambda cell, state, u: cell.step(state, u), cell, before, u)
     jaxpr = traced.jaxpr
     known = dict(zip(jaxpr.constvars, traced.consts, strict=True))
-    known |= dict(zip(jaxpr.invars, jax.tree.leaves((parameters, before, u)), strict=True))
+    given = eqx.filter(cell, eqx.is_array), before, u
+    known |= dict(zip(jaxpr.invars, jax.tree.leaves(given), strict=True))
     env = dict(known)
     for equation in jaxpr.eqns:
         evaluate(equation, env)
     new, _ = jax.tree.unflatten(traced.out_tree, [read(env, var) for var in jaxpr.outvars])
     after = change(new)
     leaves = jax.tree.leaves(after)
-    given = {
+    replaced = {
         var: value
         for var, value in zip(jaxpr.outvars[: len(leaves)], leaves, strict=True)
         if not isinstance(var, Literal) and var not in known
     }
-    changed = env | given
-    for equation in _between(jaxpr, given, jaxpr.outvars[len(leaves) :]):
+    changed = env | replaced
+    for equation in _between(jaxpr, replaced, jaxpr.outvars[len(leaves) :]):
         evaluate(equation, changed)
-        changed |= given
+        changed |= replaced
     _, y = jax.tree.unflatten(traced.out_tree, [read(changed, var) for var in jaxpr.outvars])
     return after, y
 

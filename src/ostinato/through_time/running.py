@@ -133,20 +133,12 @@ def _layer(layer, xs, state, borders: Borders, taps, options: Options):
 
 def _cell(cell, xs, state, borders: Borders, taps, options: Options):
     """A cell, by the engine."""
-    parameters, static = eqx.partition(cell, eqx.is_array)
     state, restart = _split(state)
-
-    def project(parameters, xs):
-        return eqx.combine(parameters, static).inputs(xs)
-
     compute, watch = options.compute, options.watch
-    if compute is None:
-        us, late = project(parameters, xs), None
-    else:
-        us, late = inputs_in(compute, project, parameters, xs)
+    us, late = (cell.inputs(xs), None) if compute is None else inputs_in(compute, cell, xs)
     received = (us, borders.valid, borders.resets(options.reverse))
-    step = step_of(static, parameters, state, xs, received, late=late, restart=restart, watch=watch)
-    weights, small = step.prepare(parameters)
+    step = step_of(cell, state, xs, received, late=late, restart=restart, watch=watch)
+    weights, small = step.prepare(cell)
     steps = jax.tree.leaves(xs)[0].shape[0]
     offsets = [] if taps is None else check_taps(taps, step, steps)
     inputs = Inputs(weights, small, jax.tree.leaves(state), jax.tree.leaves(received), offsets)
@@ -172,13 +164,11 @@ def _cell(cell, xs, state, borders: Borders, taps, options: Options):
     return ys, jax.tree.unflatten(jax.tree.structure(state), final)
 
 
-def step_of(
-    static, parameters, state, xs, received, *, late=None, restart=None, watch=None
-) -> Step:
+def step_of(cell, state, xs, received, *, late=None, restart=None, watch=None) -> Step:
     """The step of a cell, taken apart, as the engine runs it.
 
     Args:
-        static, parameters: the cell, parted at its arrays.
+        cell: the cell.
         state: the state before the first step.
         xs: the cell's inputs, time first.
         received: what the steps receive, time first: `inputs(xs)`, and from `Borders` which steps
@@ -187,9 +177,9 @@ def step_of(
         restart: the state with which a sequence begins after a reset.
         watch: with `"states"`, the new state is part of what the step returns.
     """
-    exact = eqx.filter_eval_shape(eqx.combine(parameters, static).inputs, xs)
+    exact = eqx.filter_eval_shape(cell.inputs, xs)
 
-    def step(parameters, state, received):
+    def step(cell, state, received):
         u, valid, reset = received
         u = jax.tree.map(
             lambda u, like: u if u.dtype == like.dtype else u.astype(like.dtype), u, exact
@@ -200,14 +190,14 @@ def step_of(
             u = jax.tree.unflatten(tree, added)
         if reset is not None:
             check_batched("state", state, reset.shape)
-        new, y = eqx.combine(parameters, static).step(restarted(state, restart, reset), u)
+        new, y = cell.step(restarted(state, restart, reset), u)
         if watch == "states":
             y = y, jax.tree.leaves(eqx.filter(new, eqx.is_inexact_array))
         if valid is not None:
             check_batched("state and output of a step", (new, y), valid.shape)
         return held(new, state, valid), without_padding(y, valid)
 
-    return take_apart(step, parameters, state, one_time(received), real_only=True)
+    return take_apart(step, cell, state, one_time(received), real_only=True)
 
 
 def _below(path: str, taps: dict) -> dict:

@@ -27,6 +27,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
@@ -127,7 +128,7 @@ class Step:
     def prepare(self, parameters) -> tuple[list, list]:
         """The products' weights and the other constants of a step, from the parameters."""
         env = dict(zip(self.jaxpr.constvars, self.consts, strict=True))
-        leaves = jax.tree.leaves(parameters)
+        leaves = _arrays(parameters)
         env |= dict(zip(self.jaxpr.invars[: self.parameter_count], leaves, strict=True))
         for equation in self.prologue:
             evaluate(equation, env)
@@ -191,7 +192,8 @@ def with_connections(
         function, parameters, varying: as for `take_apart`; the first of `varying` is the state.
     """
     jaxpr, consts, out = _traced(function, parameters, varying)
-    count, states = len(jax.tree.leaves(parameters)), len(jax.tree.leaves(varying[0]))
+    given = _arrays(parameters)
+    count, states = len(given), len(jax.tree.leaves(varying[0]))
     prologue, remainder, changing = _split_by_time(jaxpr, count)
     weights = _made_from_weights(jaxpr.invars[:count], prologue)
     weighted = [
@@ -202,7 +204,7 @@ def with_connections(
     before, after = jaxpr.invars[count : count + states], jaxpr.outvars[:states]
     reading = _reading_the_state(remainder, weighted, before, after)
     env = dict(zip(jaxpr.constvars, consts, strict=True))
-    env |= dict(zip(jaxpr.invars, jax.tree.leaves((parameters, *varying)), strict=True))
+    env |= dict(zip(jaxpr.invars, [*given, *jax.tree.leaves(varying)], strict=True))
     for equation in jaxpr.eqns:
         evaluate(equation, env)
         if id(equation) in reading:
@@ -220,13 +222,13 @@ def take_apart(function: Callable, parameters, *varying, real_only: bool = False
     The first of several `varying` is taken for the state.
 
     Args:
-        function: for a cell, `lambda parameters, state, u: cell.step(state, u)`.
-        parameters: pytree of arrays that do not change with time.
+        function: for a cell, `lambda cell, state, u: cell.step(state, u)`.
+        parameters: a cell, or any pytree; its arrays do not change with time.
         varying: pytrees of arrays, or of their shapes and dtypes.
         real_only: leave a product that is not between real floats (`Tap.is_real`) to the step.
     """
     jaxpr, consts, out = _traced(function, parameters, varying)
-    count = len(jax.tree.leaves(parameters))
+    count = len(_arrays(parameters))
     states = len(jax.tree.leaves(varying[0])) if len(varying) > 1 else 0
     prologue, remainder, changing = _split_by_time(jaxpr, count)
     products = [e for e in remainder if _is_product(e, changing)]
@@ -255,9 +257,18 @@ def take_apart(function: Callable, parameters, *varying, real_only: bool = False
 
 def _traced(function: Callable, parameters, varying) -> tuple[Jaxpr, Sequence, Any]:
     """The jaxpr of a function with every nested call expanded, its constants, its output shapes."""
-    closed, out = jax.make_jaxpr(function, return_shape=True)(parameters, *varying)
+    arrays, static = eqx.partition(parameters, eqx.is_array)
+
+    def of_arrays(arrays, *varying):
+        return function(eqx.combine(arrays, static), *varying)
+
+    closed, out = jax.make_jaxpr(of_arrays, return_shape=True)(arrays, *varying)
     flat = jax.make_jaxpr(lambda *args: inline(closed.jaxpr, closed.consts, args))(*closed.in_avals)
     return flat.jaxpr, flat.consts, out
+
+
+def _arrays(parameters) -> list[jax.Array]:
+    return jax.tree.leaves(eqx.filter(parameters, eqx.is_array))
 
 
 def _split_by_time(jaxpr: Jaxpr, count: int) -> tuple[list[JaxprEqn], list[JaxprEqn], set]:
@@ -385,9 +396,8 @@ def _constants(equation: JaxprEqn, taps: list[Tap]) -> list:
 
 def _names(parameters, jaxpr: Jaxpr, prologue, taps) -> tuple[str, ...]:
     """Each product named by the path of the first parameter that its weight is made from."""
-    paths = [
-        jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(parameters)
-    ]
+    arrays = eqx.filter(parameters, eqx.is_array)
+    paths = [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(arrays)]
     source = dict(zip(jaxpr.invars, paths, strict=False))
     for equation in prologue:
         known = [source.get(v, "") for v in equation.invars if not isinstance(v, Literal)]

@@ -133,10 +133,9 @@ def _tap_shapes(cell: Layer, xs: Any) -> dict[str, jax.ShapeDtypeStruct]:
             for path, part, inputs in parts_with_inputs(cell, xs, unroll)
             for name, shape in _tap_shapes(part, inputs).items()
         }
-    parameters, static = eqx.partition(cell, eqx.is_array)
     state = expected_state(cell, batch, xs)
     us = eqx.filter_eval_shape(cell.inputs, xs)
-    step = step_of(static, parameters, state, xs, (us, None, None))
+    step = step_of(cell, state, xs, (us, None, None))
     return {
         name: jax.ShapeDtypeStruct((steps, *tap.shape.shape), tap.shape.dtype)
         for name, tap in zip(step.names, step.taps, strict=True)

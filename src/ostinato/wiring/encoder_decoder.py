@@ -108,10 +108,7 @@ class Bridge(eqx.Module):
             decoder: a cell.
             key: random key for the initial weights.
         """
-        theirs, ours = (
-            eqx.filter_eval_shape(lambda cell=cell: cell.initial((1,)))
-            for cell in (encoder, decoder)
-        )
+        theirs, ours = _state_shapes(encoder), _state_shapes(decoder)
         made = []
         goals = [x for x in jax.tree.leaves(ours) if _is_float(x)]
         sources = _sources(encoder, theirs, len(goals))
@@ -135,10 +132,11 @@ class Bridge(eqx.Module):
 
 def can_hand_over(encoder: Encoder, decoder: Cell) -> bool:
     """Whether the encoder's final state is a state of the decoder."""
-    theirs, ours = (
-        eqx.filter_eval_shape(lambda cell=cell: cell.initial((1,))) for cell in (encoder, decoder)
-    )
-    return bool(eqx.tree_equal(theirs, ours))
+    return bool(eqx.tree_equal(_state_shapes(encoder), _state_shapes(decoder)))
+
+
+def _state_shapes(layer: Encoder) -> Any:
+    return eqx.filter_eval_shape(layer.initial, (1,))
 
 
 def _sources(encoder: Encoder, state: Any, count: int) -> list[list[Any]]:

@@ -129,9 +129,8 @@ class GatedFeedback(Cell):
 
 def _scaled_step(layer: Cell, gate: jax.Array, state: Any, x: jax.Array) -> tuple[Any, Any]:
     """A step whose connections from the previous state are scaled by `gate`."""
-    parameters, static = eqx.partition(layer, eqx.is_array)
 
-    def step(parameters: Any, state: Any, u: Any) -> tuple[Any, Any]:
-        return eqx.combine(parameters, static).step(state, u)
+    def step(layer: Cell, state: Any, u: Any) -> tuple[Any, Any]:
+        return layer.step(state, u)
 
-    return with_connections(lambda x: gate * x, step, parameters, state, layer.inputs(x))
+    return with_connections(lambda x: gate * x, step, layer, state, layer.inputs(x))

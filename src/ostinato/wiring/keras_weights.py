@@ -9,19 +9,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import equinox as eqx
-import jax
 import numpy as np
 
 from ..cells import Layer
-from ..cells.operator import Operator, blocks_of
-from ..errors import BadInput, NeedsExtra, needing
-from .encodings import Embedding
-from .network import Network
-from .operators import network_of, readout_of
+from ..cells.operator import BLOCKS, Operator, blocks_of
+from ..errors import BadInput, needing
+from .operators import embedding_of, network_of, reading, readout_of
 
 _KINDS = {"SimpleRNN": "rnn", "LSTM": "lstm", "GRU": "gru"}
-_BLOCKS = {"rnn": 1, "lstm": 4, "gru": 3}
 _SKIPPED = ("InputLayer", "Dropout", "SpatialDropout1D", "Activation")
 _TIMES = 20  # how much larger what a file holds may be than the file
 _ZIP, _HDF5 = b"PK\x03\x04", b"\x89HDF\r\n\x1a\n"
@@ -57,7 +52,7 @@ def from_keras(path: str | Path) -> Layer:
         raw = path.read_bytes()
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}") from None
-    try:
+    with reading(path, "Keras model"):
         if raw[:4] == _ZIP:
             model = _of_zip(raw)
         elif raw[:8] == _HDF5:
@@ -65,11 +60,6 @@ def from_keras(path: str | Path) -> Layer:
         else:
             raise BadInput("it is no Keras model: neither a .keras file nor one of HDF5")
         return _network(model)
-    except BadInput as error:
-        raise error if isinstance(error, NeedsExtra) else BadInput(f"{path}: {error}") from None
-    except Exception as error:  # what HDF5, zip and JSON raise for damaged files is of many kinds
-        kind = type(error).__name__
-        raise BadInput(f"{path}: it is damaged or no Keras model ({kind})") from None
 
 
 def _of_zip(raw: bytes) -> _KerasModel:
@@ -176,8 +166,7 @@ def _network(model: _KerasModel) -> Layer:
         kind, config = layer["class_name"], layer["config"]
         if kind == "Embedding" and n == 0:
             (E,) = model.weights(layer, 1)
-            fresh = Embedding(*E.shape, key=jax.random.key(0))
-            encoding = eqx.tree_at(lambda x: x.E, fresh, jax.numpy.asarray(E))
+            encoding = embedding_of(E)
         elif kind == "Dense" and n == len(layers) - 1 and rows:
             if config["activation"] not in ("linear", "softmax"):
                 raise BadInput(f"a dense layer is linear or softmax, got {config['activation']}")
@@ -193,8 +182,7 @@ def _network(model: _KerasModel) -> Layer:
             )
     if not rows:
         raise BadInput("the model has no LSTM, GRU or SimpleRNN")
-    cell = network_of(rows)
-    return cell if encoding is None and readout is None else Network(cell, readout, encoding)
+    return network_of(rows, readout, encoding)
 
 
 def _after(layers: list[dict[str, Any]], n: int) -> bool:
@@ -225,7 +213,7 @@ def _operator(layer: dict[str, Any], weights: list[np.ndarray]) -> Operator:
     if layer["class_name"] not in _KINDS:
         raise BadInput(f"{name} is a {layer['class_name']}, not an LSTM, GRU or SimpleRNN")
     kind = _KINDS[layer["class_name"]]
-    count, units, f = _BLOCKS[kind], config["units"], config["activation"]
+    count, units, f = BLOCKS[kind], config["units"], config["activation"]
     after = kind == "gru" and config.get("reset_after", False)
     functions = {"tanh", "relu", "sigmoid", "linear"} if kind == "rnn" else {"tanh"}
     squash = config.get("recurrent_activation", "sigmoid")

@@ -1,6 +1,5 @@
 """Layer normalisation of every pre-activation of a cell."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -8,7 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..cells import Cell
+from ..cells import Cell, Layer
 from ..cells.building import input_size, parameter_dtype
 from ..cells.cell import Wrapper
 from ..errors import BadInput
@@ -50,13 +49,12 @@ class LayerNorm(Wrapper):
         if not 0 < epsilon < 1e30:
             raise BadInput(f"epsilon must be a positive number, got {shown(epsilon)}")
         self.cell, self.epsilon = cell, float(epsilon)
-        parameters, static = eqx.partition(cell, eqx.is_array)
         dtype = parameter_dtype(cell)
         x = jax.ShapeDtypeStruct((input_size(cell),), dtype)
         state = eqx.filter_eval_shape(cell.initial, ())
         u = eqx.filter_eval_shape(cell.inputs, x)
-        outer = take_apart(_inputs(static), parameters, x).taps
-        inner = take_apart(_step(static), parameters, state, u).taps
+        outer = take_apart(_inputs, cell, x).taps
+        inner = take_apart(_step, cell, state, u).taps
         sizes = [[tap.shape.shape[-1] for tap in taps] for taps in (outer, inner)]
         self.input_gains = [jnp.ones(n, dtype) for n in sizes[0]]
         self.input_shifts = [jnp.zeros(n, dtype) for n in sizes[0]]
@@ -64,22 +62,18 @@ class LayerNorm(Wrapper):
         self.shifts = [jnp.zeros(n, dtype) for n in sizes[1]]
 
     def inputs(self, x: Any) -> Any:
-        parameters, static = eqx.partition(self.cell, eqx.is_array)
-
         def change(j: int, tap: Tap, v: jax.Array, weight: jax.Array) -> jax.Array:
             x = scaled(tap.value(v, weight), self.input_gains[j], self.epsilon)
             return x + self.input_shifts[j]
 
-        return with_products(change, _inputs(static), parameters, x)
+        return with_products(change, _inputs, self.cell, x)
 
     def step(self, state: Any, u: Any) -> tuple[Any, Any]:
-        parameters, static = eqx.partition(self.cell, eqx.is_array)
-
         def change(j: int, tap: Tap, v: jax.Array, weight: jax.Array) -> jax.Array:
             x = standard(tap.value(v, weight), self.epsilon, at_once=True)
             return self.gains[j] * x + self.shifts[j]
 
-        return with_products(change, _step(static), parameters, state, u)
+        return with_products(change, _step, self.cell, state, u)
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(1, 2))
@@ -153,9 +147,9 @@ def _moments(a: jax.Array, epsilon: float, at_once: bool) -> tuple[jax.Array, ja
     return mean, jax.lax.rsqrt(variance + epsilon)
 
 
-def _inputs(static: Any) -> Callable[[Any, Any], Any]:
-    return lambda parameters, x: eqx.combine(parameters, static).inputs(x)
+def _inputs(cell: Layer, x: Any) -> Any:
+    return cell.inputs(x)
 
 
-def _step(static: Any) -> Callable[[Any, Any, Any], tuple[Any, Any]]:
-    return lambda parameters, state, u: eqx.combine(parameters, static).step(state, u)
+def _step(cell: Layer, state: Any, u: Any) -> tuple[Any, Any]:
+    return cell.step(state, u)

@@ -1,6 +1,6 @@
 """A whole network: an encoding of symbols, a cell, and a readout; its outputs on a batch."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import equinox as eqx
 import jax
@@ -58,6 +58,10 @@ class Readout(eqx.Module):
 
     def __call__(self, h: jax.Array) -> jax.Array:
         return project(self, h, self.V, self.b)
+
+    def with_weights(self, V: jax.Array, b: jax.Array | None) -> Self:
+        """The same with other weights, and without a bias if it has none."""
+        return eqx.tree_at(lambda x: (x.V, x.b), self, (V, b), is_leaf=lambda x: x is None)
 
 
 class Network(Cell):

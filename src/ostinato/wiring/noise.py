@@ -84,7 +84,7 @@ class Zoneout(_Noisy):
             inference: without noise.
         """
         self.cell, self.seed, self.inference = _checked(cell, "Zoneout"), Seed(key), inference
-        self.rate = _rate(rate, "Zoneout")
+        self.rate = checked_rate(rate, "Zoneout")
 
     def initial(self, batch: tuple[int, ...]) -> Any:
         return self.cell.initial(batch), jnp.zeros(batch, jnp.int32)
@@ -152,33 +152,29 @@ class Dropout(_Noisy):
             inference: without noise.
         """
         self.cell, self.seed, self.inference = _checked(cell, "Dropout"), Seed(key), inference
-        self.rate = _rate(rate, "Dropout")
-        self.recurrent = _rate(recurrent, "Dropout")
+        self.rate = checked_rate(rate, "Dropout")
+        self.recurrent = checked_rate(recurrent, "Dropout")
 
     def step(self, state: Any, u: Any) -> tuple[Any, Any]:
         if self.inference:
             return self.cell.step(state, u)
-        parameters, static = eqx.partition(self.cell, eqx.is_array)
 
         def change(j: int, tap: Tap, v: jax.Array, weight: jax.Array) -> jax.Array:
             # Dropped is what comes from the step before, not what is computed within this one.
             v = self._drop(j + 1, v, self.recurrent) if tap.from_state else v
             return tap.value(v, weight)
 
-        def step(parameters: Any, state: Any, u: Any) -> tuple[Any, Any]:
-            return eqx.combine(parameters, static).step(state, u)
+        def step(cell: Layer, state: Any, u: Any) -> tuple[Any, Any]:
+            return cell.step(state, u)
 
-        state, y = with_products(change, step, parameters, state, u)
+        state, y = with_products(change, step, self.cell, state, u)
         return state, jax.tree.map(lambda out: self._drop(0, out, self.rate), y)
 
     def operators(self) -> list[list[Operator]] | None:
         return self.cell.operators() if self.inference else None
 
     def _drop(self, index: int, x: jax.Array, rate: float) -> jax.Array:
-        if rate == 0.0:
-            return x
-        kept = jax.random.bernoulli(self.seed.key(index), 1 - rate, x.shape)
-        return jnp.where(kept, x / (1 - rate), 0)
+        return x if rate == 0.0 else dropped(x, rate, self.seed.key(index))
 
 
 class Drop(eqx.Module):
@@ -201,13 +197,10 @@ class Drop(eqx.Module):
             key: random key of the noise.
             inference: without noise.
         """
-        self.seed, self.inference, self.rate = Seed(key), inference, _rate(rate, "Drop")
+        self.seed, self.inference, self.rate = Seed(key), inference, checked_rate(rate, "Drop")
 
     def __call__(self, x: jax.Array) -> jax.Array:
-        if self.inference:
-            return x
-        kept = jax.random.bernoulli(self.seed.key(), 1 - self.rate, x.shape)
-        return jnp.where(kept, x / (1 - self.rate), 0)
+        return x if self.inference else dropped(x, self.rate, self.seed.key())
 
 
 class WeightNoise(_Noisy):
@@ -254,13 +247,19 @@ class WeightNoise(_Noisy):
         return eqx.combine(jax.tree.unflatten(tree, noisy), rest)
 
 
+def dropped(x: jax.Array, rate: float, key: jax.Array) -> jax.Array:
+    """`x` with zeros in place of numbers, with probability `rate`; the rest is scaled up."""
+    kept = jax.random.bernoulli(key, 1 - rate, x.shape)
+    return jnp.where(kept, x / (1 - rate), 0)
+
+
 def _checked(cell: Cell, name: str) -> Cell:
     if not cell.can_step:
         raise BadInput(f"{name} wraps a cell with a step, got {type(cell).__name__}")
     return cell
 
 
-def _rate(rate: float, name: str) -> float:
+def checked_rate(rate: float, name: str) -> float:
     if not 0 <= rate < 1:
         raise BadInput(f"{name} needs a rate from 0 to below 1, got {rate}")
     return rate

@@ -4,19 +4,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ..cells import Layer
-from ..cells.operator import Operator
+from ..cells.operator import BLOCKS, Operator
 from ..errors import BadInput, needing
 from .encodings import Embedding, OneHot
-from .network import Network, Readout
-from .operators import network_of, readout_of
+from .network import Readout
+from .operators import embedding_of, network_of, reading, readout_of
 
-_BLOCKS = {"rnn": 1, "lstm": 4, "gru": 3}
 # The blocks of ONNX in the order of `Operator`: of an LSTM i, f, g, o from i, o, f, g.
 _ORDER = {"rnn": (0,), "lstm": (0, 2, 3, 1), "gru": (0, 1, 2)}
 _PEEPHOLES = (0, 2, 1)
@@ -67,13 +65,8 @@ def from_onnx(
         raise BadInput(f"{name} cannot be read: {error.strerror}") from None
     with needing("an ONNX model", "onnx", "onnx"):
         import onnx
-    try:
+    with reading(name, "ONNX model"):
         return _Reader(onnx, onnx.load_from_string(raw), dict(values or {})).read()
-    except BadInput as error:
-        raise BadInput(f"{name}: {error}") from None
-    except Exception as error:  # a damaged message may be wrong in any way
-        kind = type(error).__name__
-        raise BadInput(f"{name}: it is damaged or no ONNX model ({kind})") from None
 
 
 class _Row(NamedTuple):
@@ -133,15 +126,12 @@ class _Reader:
         ways = {row.reverse for row in rows}
         if len(ways) > 1:
             raise BadInput("some of its layers read forwards, others backwards")
-        cell = network_of([row.operators for row in rows])
-        state = _state(cell, rows)
-        if self.encoding is None and not self.dense:
-            return Imported(cell, state, ways.pop())
         below, inputs = self.encoding, rows[0].operators[0].W.shape[1]
         if below is not None and below.size != inputs:
             raise BadInput(f"its symbols are {below.size} numbers, the layer above reads {inputs}")
-        units = sum(one.units for one in rows[-1].operators)
-        return Imported(Network(cell, self._readout(units), below), state, ways.pop())
+        readout = self._readout(sum(one.units for one in rows[-1].operators))
+        network = network_of([row.operators for row in rows], readout, below)
+        return Imported(network, _state(network, rows), ways.pop())
 
     def _encodes(self, node: Any) -> bool:
         """Whether a node is a part of how symbols become vectors, and if so note it."""
@@ -152,9 +142,7 @@ class _Reader:
             return False
         known = {a.name: self.onnx.helper.get_attribute_value(a) for a in node.attribute}
         if kind == "Gather" and constants[0] is not None and known.get("axis", 0) == 0:
-            table = self._value(node.input[0])
-            self.encoding = Embedding(*table.shape, key=jax.random.key(0))
-            self.encoding = eqx.tree_at(lambda x: x.E, self.encoding, jnp.asarray(table))
+            self.encoding = embedding_of(self._value(node.input[0]))
         elif kind == "OneHot" and all(x in self.values for x in node.input[1:]):
             depth, values = (self.values[x].ravel() for x in node.input[1:])
             if known.get("axis", -1) != -1 or values.tolist() != [0, 1]:
@@ -209,7 +197,7 @@ class _Reader:
         if lengths and lengths not in given:
             raise BadInput("its sequence_lens are constants; give lengths to unroll instead")
         W, R = self._value(w), self._value(r)
-        count, units = _BLOCKS[kind], int(known.get("hidden_size") or R.shape[-1])
+        count, units = BLOCKS[kind], int(known.get("hidden_size") or R.shape[-1])
         rows, inputs_ = count * units, W.shape[-1]
         B = self._value(b) if b else np.zeros((ways, 2 * rows), np.float32)
         P = self._value(p) if p else None
@@ -251,11 +239,7 @@ class _Reader:
         slopes = {*alphas, *betas} - {1.0, 0.0} if "affine" in names else set()
         if (names != usual if kind != "rnn" else any(x not in _OURS for x in names)) or slopes:
             raise BadInput(f"its activations {', '.join(names)} are not read")
-        return (
-            [_OURS[x] for x in names[:: len(_FUNCTIONS[kind])]]
-            if kind == "rnn"
-            else ["tanh"] * ways
-        )
+        return [_OURS[x] for x in names] if kind == "rnn" else ["tanh"] * ways
 
 
 def _state(network: Layer, rows: list[_Row]) -> Any:

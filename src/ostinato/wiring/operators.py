@@ -1,14 +1,19 @@
 """Networks from the recurrent operators of other libraries."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 
 from ..cells import GRU, LSTM, Cell, Layer, PeepholeLSTM, Simple
 from ..cells.operator import Operator, side_by_side
-from ..errors import BadInput
-from .network import Readout
+from ..errors import BadInput, NeedsExtra
+from .encodings import Embedding, Encoding
+from .network import Network, Readout
 from .stack import Bidirectional, Stack
 
 _INITIAL: Any = {"input": jax.nn.initializers.zeros, "recurrent": jax.nn.initializers.zeros}
@@ -20,8 +25,13 @@ def operators_of(layer: Layer) -> list[list[Operator]] | None:
     return layer.operators()
 
 
-def network_of(rows: list[list[Operator]]) -> Cell | Bidirectional:
-    """The network whose `operators` they are: a cell, `Bidirectional`, or a `Stack` of them."""
+def network_of(
+    rows: list[list[Operator]], readout: Readout | None = None, encoding: Encoding | None = None
+) -> Cell | Bidirectional:
+    """The network whose `operators` they are: a cell, `Bidirectional`, or a `Stack` of them.
+
+    With a readout or an encoding there is a `Network` around it.
+    """
     below = None
     for number, row in enumerate(rows):
         for one in row:
@@ -31,7 +41,8 @@ def network_of(rows: list[list[Operator]]) -> Cell | Bidirectional:
         below = sum(one.units for one in row)
     cells = [[cell_of(one) for one in row] for row in rows]
     parts = [row[0] if len(row) == 1 else Bidirectional(*row) for row in cells]
-    return parts[0] if len(parts) == 1 else Stack(parts)
+    cell = parts[0] if len(parts) == 1 else Stack(parts)
+    return cell if readout is None and encoding is None else Network(cell, readout, encoding)
 
 
 @eqx.filter_jit  # one program, instead of one for each operation
@@ -59,7 +70,26 @@ def cell_of(operator: Operator) -> Cell:
 
 def readout_of(V: Any, b: Any = None) -> Readout:
     """The readout with these weights, `(units, outputs)`, and this bias, if it has one."""
-    V = jax.numpy.asarray(V)
+    V = jnp.asarray(V)
     readout = Readout(*V.shape, key=jax.random.key(0), bias=b is not None)
-    readout = eqx.tree_at(lambda x: x.V, readout, V)
-    return readout if b is None else eqx.tree_at(lambda x: x.b, readout, jax.numpy.asarray(b))
+    return readout.with_weights(V, None if b is None else jnp.asarray(b))
+
+
+def embedding_of(E: Any) -> Embedding:
+    """The embedding with these vectors, `(symbols, size)`."""
+    embedding = Embedding(*E.shape, key=jax.random.key(0))
+    return eqx.tree_at(lambda x: x.E, embedding, jnp.asarray(E))
+
+
+@contextmanager
+def reading(source: str | Path, kind: str) -> Iterator[None]:
+    """Say in one line which model is wrong; a damaged one may be so in any way."""
+    try:
+        yield
+    except NeedsExtra:
+        raise
+    except BadInput as error:
+        raise BadInput(f"{source}: {error}") from None
+    except Exception as error:
+        name = type(error).__name__
+        raise BadInput(f"{source}: it is damaged or no {kind} ({name})") from None

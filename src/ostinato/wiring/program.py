@@ -24,6 +24,7 @@ from jax.extend.core import ClosedJaxpr, Literal, Primitive
 from ..cells import Layer, Model
 from ..errors import BadInput
 from ..through_time import unroll
+from ..through_time.linear_map import forward_of
 from ..through_time.running import over_parts
 from ..through_time.step import called, loop_operands
 from .elimination import UNKNOWNS, eliminated
@@ -243,7 +244,7 @@ class _Flat:
         if (inner := called(equation)) is not None:
             return self.inline(inner, inputs)
         if name == "paired":
-            return self.inline(_of_paired(params, [self._shape(n) for n in inputs]), inputs)
+            return self.inline(forward_of(equation), inputs)
         if name == "scan":
             return self._unrolled(params, inputs)
         if name == "custom_linear_solve" and _is_product(params["jaxprs"].matvec):
@@ -346,9 +347,3 @@ def _is_product(matvec: ClosedJaxpr) -> bool:
     last = len(vector.shape) - 1
     over = (((1,), (last,)), ((), ()))
     return product.invars == given and product.params["dimension_numbers"] == over
-
-
-def _of_paired(params: Mapping[str, Any], inputs: list[jax.ShapeDtypeStruct]) -> ClosedJaxpr:
-    """The forward half of a pair; see `through_time/linear_map.py`."""
-    count = params["count"]
-    return jax.make_jaxpr(lambda *xs: params["forward"](xs[:count], xs[count:]))(*inputs)

@@ -24,15 +24,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..cells import Model
-from ..cells.operator import Operator, blocks_of, side_by_side
+from ..cells.operator import BLOCKS, Operator, blocks_of, side_by_side
 from ..errors import BadInput
 from ..files import read_json
 from ..settings import shown
 from ..through_time import unroll
-from .network import Network, Readout
+from .network import Readout
 from .operators import network_of, operators_of, readout_of
 
-BLOCKS = {"lstm": 4, "gru": 3}
+KINDS = ("lstm", "gru")
 DENSE = ("dense", "time-distributed-dense")
 LARGEST = 1 << 28  # bytes of a file
 CHECKED = 32  # steps over which what is exported is compared with the network
@@ -76,7 +76,7 @@ def _recurrent(row: list[Operator], name: str) -> dict[str, Any]:
     if len(row) > 1:
         raise BadInput("RTNeural reads one sample after another; this network reads both ways")
     (one,) = row
-    if one.kind not in BLOCKS or one.p is not None:
+    if one.kind not in KINDS or one.p is not None:
         what = "peepholes" if one.p is not None else f"layer like {name}"
         raise BadInput(f"RTNeural has LSTM, GRU and dense layers, and no {what}")
     if one.kind == "gru" and one.reset != "after":
@@ -148,7 +148,7 @@ def _network(given: Any) -> Any:
         kind = layer.get("type") if isinstance(layer, Mapping) else None
         if readout is not None:
             raise BadInput(f"layer {number} comes after the dense one")
-        if kind not in (*BLOCKS, *DENSE):
+        if kind not in (*KINDS, *DENSE):
             raise BadInput(f"layer {number} is {shown(kind)}, and neither lstm, gru nor dense")
         units, weights = (
             _last(layer.get("shape"), f"the shape of layer {number}"),
@@ -172,8 +172,7 @@ def _network(given: Any) -> Any:
     if given.get("in_skip"):
         words = "the plug-in adds the input to what this network gives (in_skip)"
         warnings.warn(words, RuntimeWarning, stacklevel=4)
-    cell = network_of(rows)
-    return cell if readout is None else Network(cell, readout)
+    return network_of(rows, readout)
 
 
 def _last(shape: Any, what: str) -> int:

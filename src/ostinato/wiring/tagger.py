@@ -9,10 +9,9 @@ import jax.numpy as jnp
 from ..cells import Layer, Model
 from ..cells.cell import Run
 from ..data import Batch
-from ..errors import BadInput
 from .encodings import Embedding
 from .network import Network, looking_up
-from .noise import Seed
+from .noise import Seed, checked_rate, dropped
 from .stack import Bidirectional
 
 
@@ -71,9 +70,7 @@ class Tagger(Model):
         """
         self.words, self.letters, self.spelling = words, letters, spelling
         self.network, self.seed, self.inference = network, Seed(key), inference
-        if not 0 <= rate < 1:
-            raise BadInput(f"Tagger needs a rate from 0 to below 1, got {rate}")
-        self.rate = rate
+        self.rate = checked_rate(rate, "Tagger")
 
     @property
     def outputs(self) -> int:
@@ -92,7 +89,10 @@ class Tagger(Model):
         hs, _ = run(layer, letters, resets=spelled.begins[:, 0])
         ahead, behind = jnp.split(hs.reshape(-1, hs.shape[-1]), 2, axis=-1)
         parts = [self.words(spelled.words, dtype), ahead[spelled.last], behind[spelled.first]]
-        return self.network, self._drop(jnp.concatenate(parts, axis=-1)), None
+        x = jnp.concatenate(parts, axis=-1)
+        if self.rate and not self.inference:
+            x = dropped(x, self.rate, self.seed.key())
+        return self.network, x, None
 
     def _reading(self, letters: jax.Array) -> tuple[Bidirectional, jax.Array]:
         """What reads the characters, and what it reads: symbols, where that is faster."""
@@ -104,9 +104,3 @@ class Tagger(Model):
         if ahead is None or behind is None:
             return both, self.letters(letters, dtype)
         return Bidirectional(ahead, behind), letters
-
-    def _drop(self, x: jax.Array) -> jax.Array:
-        if self.inference or not self.rate:
-            return x
-        kept = jax.random.bernoulli(self.seed.key(), 1 - self.rate, x.shape)
-        return jnp.where(kept, x / (1 - self.rate), 0)

@@ -11,12 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..cells import Cell, Layer
-from ..cells.operator import Operator
+from ..cells.operator import BLOCKS, Operator
 from ..errors import BadInput, needing
 from .operators import network_of, operators_of
 from .stack import Bidirectional
 
-_BLOCKS = {"rnn": 1, "lstm": 4, "gru": 3}
 _NAME = re.compile(r"(weight|bias)_(?:ih|hh)_l(0|[1-9][0-9]*)(_reverse)?")
 # Torch's blocks in the order of `Operator`; the exchange of two is its own inverse.
 _ORDER = {"rnn": (0,), "lstm": (0, 1, 2, 3), "gru": (1, 0, 2)}
@@ -63,7 +62,7 @@ def from_torch(
     if hasattr(weights, "state_dict"):
         weights, kind, f = _of_module(weights, kind, f)
     f = f or "tanh"
-    if kind not in _BLOCKS:
+    if kind not in BLOCKS:
         raise BadInput(f"kind must be 'rnn', 'lstm' or 'gru', got {kind!r}")
     if f != "tanh" and (kind, f) != ("rnn", "relu"):
         allowed = "'tanh' or 'relu'" if kind == "rnn" else "'tanh'"
@@ -79,7 +78,7 @@ def from_torch(
 def _of_module(module: Any, kind: str | None, f: str | None) -> tuple[dict[str, Any], str, str]:
     """State dict, kind and nonlinearity of a module of torch, which need not be installed."""
     own, _, slope = str(getattr(module, "mode", "")).lower().partition("_")
-    if own not in _BLOCKS:
+    if own not in BLOCKS:
         name = type(module).__name__
         raise BadInput(f"expected a torch.nn.RNN, nn.LSTM or nn.GRU, got {name}")
     if kind not in (None, own) or f not in (None, slope or "tanh"):
@@ -179,7 +178,7 @@ def _check(arrays: dict[str, jax.Array], kind: str, directions: int) -> None:
     """Refuse shapes and dtypes that do not fit those of the first layer."""
     first, recurrent = arrays["weight_ih_l0"], arrays["weight_hh_l0"]
     inputs, units = (x.shape[-1] if x.ndim else 0 for x in (first, recurrent))
-    rows = _BLOCKS[kind] * units
+    rows = BLOCKS[kind] * units
     for name, array in arrays.items():
         below = inputs if name.startswith("weight_ih_l0") else directions * units
         columns = units if name.startswith("weight_hh") else below

@@ -28,10 +28,15 @@ from ostinato.wiring import Dropout, Network, OneHot, Readout
 NONE = Damping(tikhonov=0.0, structural=0.0)
 
 
+@eqx.filter_jit
+def compiled_step(learner, *given):
+    return learner.step(*given)
+
+
 def stepped(learner, network, batch, learner_state=None, state=None):
     learner_state = learner.initial(network) if learner_state is None else learner_state
     state = learner.start(network, batch) if state is None else state
-    return eqx.filter_jit(learner.step)(network, learner_state, state, batch)
+    return compiled_step(learner, network, learner_state, state, batch)
 
 
 @pytest.fixture(scope="module")

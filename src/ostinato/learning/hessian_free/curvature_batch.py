@@ -66,7 +66,15 @@ class CurvatureSettings:
 
 
 class Curved(Learner):
-    """The base of learners with a curvature batch."""
+    """The base of learners with a curvature batch.
+
+    Attributes:
+        objective: what to minimise, in float32.
+        curvature: sequences of the curvature batch; the whole batch by default.
+        draw: how the curvature batch is chosen: `"fresh"` samples it at random, `"turn"` cycles
+            through the parts of the batch.
+        chunk: how many sequences to process at once, to save memory; the result is the same.
+    """
 
     exact = True
     usual_batch = 1000
@@ -75,6 +83,14 @@ class Curved(Learner):
     splits_batch = True
     objective: Objective
     curvature: int | None
+    draw: str
+
+    def __post_init__(self) -> None:
+        if self.objective.compute is not None:
+            raise BadInput(
+                "a second-order learner needs float32, because lower precision ruins its curvature "
+                f"products; got {self.objective.compute}"
+            )
 
     def one_pass(self, network: Model, state: Any, batch: Batch) -> Any:
         """A gradient."""
@@ -88,6 +104,19 @@ class Curved(Learner):
     @abc.abstractmethod
     def exact_step(self, network: Model, learner_state: Any, state: Any, batch: Batch) -> Stepped:
         """`step`, with all products in full float32."""
+
+    def whole_and_part(
+        self, network: Model, batch: Batch, state: Any, step: jax.Array
+    ) -> tuple[OnBatch, OnBatch]:
+        """The objective on a batch, and on its curvature batch."""
+        objective = self.objective
+        size = self.curvature or batch.sequences * objective.devices
+        part, before = curvature_batch(batch, state, size, self.draw, step, objective.axis)
+        weights = objective.weights(batch, part)
+        return (
+            OnBatch.in_chunks(objective, network, batch, state, self.chunk, weights[0]),
+            OnBatch.in_chunks(objective, network, part, before, self.chunk, weights[1]),
+        )
 
     def chosen_values(self) -> dict[str, Any]:
         return {"curvature_batch": self.curvature}
@@ -110,33 +139,6 @@ def curvature_size(asked: int | None, batch: int) -> int:
     if asked > batch or batch % asked:
         raise BadInput(f"curvature_batch must divide the batch of {batch} sequences, got {asked}")
     return asked
-
-
-def check_exact(objective: Objective) -> None:
-    """Raise for an objective in lower precision."""
-    if objective.compute is not None:
-        raise BadInput(
-            "a second-order learner needs float32, because lower precision ruins its curvature "
-            f"products; got {objective.compute}"
-        )
-
-
-def whole_and_part(
-    learner: Any, network: Model, batch: Batch, state: Any, step: jax.Array
-) -> tuple[OnBatch, OnBatch]:
-    """The learner's objective on a batch, and on its curvature batch.
-
-    The learner's `curvature` and `draw` choose the curvature batch; `chunk` is the number of
-    sequences to process at once.
-    """
-    size = learner.curvature or batch.sequences * learner.objective.devices
-    axis = learner.objective.axis
-    part, before = curvature_batch(batch, state, size, learner.draw, step, axis)
-    weights = learner.objective.weights(batch, part)
-    return (
-        OnBatch.in_chunks(learner.objective, network, batch, state, learner.chunk, weights[0]),
-        OnBatch.in_chunks(learner.objective, network, part, before, learner.chunk, weights[1]),
-    )
 
 
 def curvature_batch(

@@ -43,7 +43,7 @@ from .conjugate_gradient import (
     conjugate_gradient,
     kept_iterations,
 )
-from .curvature_batch import CurvatureSettings, Curved, check_exact, whole_and_part
+from .curvature_batch import CurvatureSettings, Curved
 from .damping import ADAPTS, RATIOS, Adapted, Damping, by_iteration, reduction_ratio
 from .on_batch import FORMS, OnBatch
 from .searches import Choice, Greedy, backtrack, best_iterate, finite, follow, shorten
@@ -131,7 +131,7 @@ class HessianFree(Curved):
     chunk: int | None = None
 
     def __post_init__(self) -> None:
-        check_exact(self.objective)
+        super().__post_init__()
         if self.adapt == "iteration" and self.line_search:
             raise BadInput("line-search damping has its own rule; leave adapt at step")
 
@@ -173,7 +173,7 @@ class HessianFree(Curved):
         return State(jnp.zeros(size, dtype), jnp.ones((), dtype), jnp.zeros((), jnp.int32))
 
     def exact_step(self, network: Model, learner_state: State, state: Any, batch: Batch) -> Stepped:
-        whole, part = whole_and_part(self, network, batch, state, learner_state.steps)
+        whole, part = self.whole_and_part(network, batch, state, learner_state.steps)
         sequences, size = (on.batch.sequences for on in (whole, part))
         theta, damping, scale = whole.start, self.damping, learner_state.scale
         value, gradient, final = whole.gradient(theta)

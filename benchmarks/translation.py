@@ -29,7 +29,6 @@ from ostinato.data import find_data
 from ostinato.runs import Config, open_run, train
 from ostinato.tasks.applying import ApplyOptions
 from ostinato.tasks.pairs.pairs import Pairs
-from ostinato.tasks.pairs.write_answers import written
 from ostinato.weights import count_parameters
 from steps import Steps
 
@@ -71,12 +70,10 @@ def quality(steps, out, attentions, precision):
             with run.precision():
                 found = [
                     best[0].text
-                    for best in written(
+                    for best in task.code.written(
                         network,
                         task.parts["test"][0],
-                        task.targets,
                         ApplyOptions(beam=BEAM, penalty=PENALTY),
-                        task.longest,
                     )
                 ]
         out.mkdir(parents=True, exist_ok=True)

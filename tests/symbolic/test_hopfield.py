@@ -43,8 +43,9 @@ def test_the_energy_falls_with_every_sweep():
         energies.append(energy(cell, jnp.asarray(states)))
     assert np.all(np.diff(energies, axis=0) <= 1e-12)
     assert np.all(energies[0] > energies[-1])
+    R = np.asarray(cell.R)
     loop = [
-        -0.5 * sum(cell.R[i, j] * s[i] * s[j] for i in range(20) for j in range(20) if i != j)
+        -0.5 * sum(R[i, j] * s[i] * s[j] for i in range(20) for j in range(20) if i != j)
         for s in states[:2, :20]
     ]
     part = store(PATTERNS[:, :20])
@@ -89,13 +90,11 @@ def test_learners_store_what_the_closed_forms_do(kind, rule):
     task = Recall(PATTERNS, seed=1)
     network = Network(Hopfield(100, 100, key=jax.random.key(0)), None)
     learner = kind(Objective(task.loss))
-    learner_state = learner.initial(network)
+    learner_state, step = learner.initial(network), jax.jit(learner.step)
     for index in range(6):  # two epochs
         batch = task.batch(index, 3).on_device().arrays
         state = learner.start(network, batch)
-        network, learner_state, state, _ = jax.jit(learner.step)(
-            network, learner_state, state, batch
-        )
+        network, learner_state, state, _ = step(network, learner_state, state, batch)
     expected = store(PATTERNS, rule).R * (100 / 9 if rule == "hebb" else 1)
     np.testing.assert_allclose(network.cell.R, expected, rtol=0, atol=1e-10)
     assert int(learner_state.seen) == 18

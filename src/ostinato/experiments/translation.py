@@ -6,7 +6,6 @@ from ..errors import BadInput
 from ..runs import open_run
 from ..tasks.applying import ApplyOptions
 from ..tasks.pairs.rescoring import Candidate, combined
-from ..tasks.pairs.write_answers import written
 from ..tasks.scores import bleu
 from ..wiring import EncoderDecoder
 from .page import learning_curves
@@ -24,7 +23,7 @@ def measure(trial: Trial) -> Measurements:
     network = cast(EncoderDecoder, trial.network)
     sources, references = task.parts["test"][0], task.all_references("test")
     how = ApplyOptions(beam=BEAM, n_best=BEAM, penalty=0.0)
-    lists = [*written(network, sources, task.targets, how, task.longest)]
+    lists = [*task.code.written(network, sources, how)]
     numbers: dict[str, float | None] = {
         BLEU: bleu([best[0].text for best in lists], references).value
     }
@@ -47,9 +46,7 @@ def _ranked(scorer: Any, candidates: list[list[Candidate]]) -> list[str]:
     """The best candidate for each source of the test part, by the even average of both scores."""
     with scorer.precision():
         task = scorer.task()
-        ranked = combined(
-            scorer.network(), task.parts["test"][0], candidates, task.targets, task.longest[1]
-        )
+        ranked = combined(scorer.network(), task.parts["test"][0], candidates, task.code)
     return [some[0][0].text for some in ranked]
 
 

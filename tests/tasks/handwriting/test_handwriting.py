@@ -19,13 +19,12 @@ from ostinato.runs import Config, open_run, train
 from ostinato.runs.build import build_network
 from ostinato.runs.loop.probe import looked_at
 from ostinato.tasks import Characters, Handwriting, recognise
-from ostinato.tasks.applying import ApplyOptions
+from ostinato.tasks.applying import ApplyOptions, outputs_on
 from ostinato.tasks.handwriting.handwriting import ranked_words
 from ostinato.tasks.handwriting.pen_strokes import inks
 from ostinato.tasks.scores import edit_distance
 from ostinato.testing import check_task
 from ostinato.testing.check import TASK_CHECKS
-from ostinato.wiring import outputs_of
 
 SMALL = {"alphabet": "07X", "characters": 3, "writers": 4}
 
@@ -164,7 +163,8 @@ def test_single_characters_are_recognised_as_in_batches(tmp_path):
     lines = [json.dumps({"strokes": drawing}) for drawing in drawings]
     (tmp_path / "a.jsonl").write_text("\n".join(lines) + "\n")
     inputs, lengths = steps_of_drawings(read_drawings(tmp_path / "a.jsonl"))
-    outputs, _ = outputs_of(network, Batch(inputs, None, np.ones(inputs.shape[:2]), lengths))
+    batch = Batch(inputs, None, np.ones(inputs.shape[:2]), lengths)
+    outputs = outputs_on(network, batch.arrays)
     labels = np.argmax(outputs, axis=-1)[lengths - 1, np.arange(3)]
     found = Characters.apply(
         network, ApplyOptions(tmp_path / "a.jsonl", artefacts=task.artefacts())

@@ -11,7 +11,7 @@ from ostinato.runs.build import build_task
 from ostinato.tasks.applying import ApplyOptions
 from ostinato.tasks.pairs import dialogue
 from ostinato.tasks.pairs.dialogue import draw_dialogues
-from ostinato.tasks.pairs.write_answers import Answer
+from ostinato.tasks.pairs.write_answers import Answer, PairCode
 
 TALK = "a\nb\nc\nd\n\n\ne\nf\ng\n\n" * 5
 
@@ -101,11 +101,11 @@ def test_answers_turn_by_turn(tmp_path, monkeypatch):
     task = build_task(Config(split="100/0/0", **settings))
     read = []
 
-    def written(network, sources, target, how, longest):
+    def written(code, network, sources, how):
         read.append(task.sources.decode(sources[0]))
         return iter([[Answer("bc"[len(read) % 2], -1.0, True, np.zeros(0, int))]])
 
-    monkeypatch.setattr(dialogue, "written", written)
+    monkeypatch.setattr(PairCode, "written", written)
     (tmp_path / "in.txt").write_text("a\nc\na\n\nc\n")
     how = ApplyOptions(tmp_path / "in.txt", task.settings, task.artefacts())
     found = [*type(task).apply(None, how)]

@@ -19,7 +19,6 @@ from ostinato.runs import Config
 from ostinato.runs.build import build_network
 from ostinato.tasks import Addition, Execute
 from ostinato.tasks.applying import ApplyOptions
-from ostinato.tasks.pairs.write_answers import written
 from ostinato.wiring import outputs_of
 from untrained import untrained_run
 
@@ -43,7 +42,7 @@ def texts(task, batch):
         assert batch.weights[:, n].sum() == batch.lengths[n]
         assert pair.target[0, n] == END
         assert np.array_equal(pair.target[1 : len(target), n], target[:-1])
-        program = task.sources.decode(source[-2::-1] if task.reverse else source)
+        program = task.code.source_text(source)
         found.append((program, task.targets.decode(target)))
     return found
 
@@ -203,7 +202,7 @@ def test_programs_of_several_lines(tmp_path):
     (found,) = Execute.apply(network, how)
     assert found["source"] == program
     source = np.array([*task.sources.encode(program.replace(";", "\n")), END])
-    (answer,) = written(network, [source], task.targets, how, task.longest)
+    (answer,) = task.code.written(network, [source], how)
     assert found["answers"][0]["score"] == pytest.approx(answer[0].score, rel=1e-5)
     lines = task.preview(network, jax.random.key(0)).splitlines()
     assert sum("print(" in line for line in lines) == 4 and any(";" in line for line in lines)

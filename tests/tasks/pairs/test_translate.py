@@ -9,7 +9,7 @@ from ostinato.errors import BadInput
 from ostinato.runs import Config
 from ostinato.runs.build import build_task
 from ostinato.tasks.applying import ApplyOptions
-from ostinato.tasks.pairs.write_answers import Answer
+from ostinato.tasks.pairs.write_answers import Answer, PairCode
 
 LINES = {
     "train.en": ["one", "two"] * 4,
@@ -38,7 +38,7 @@ def test_several_translations_of_a_line(tmp_path, monkeypatch):
     assert task.all_references("test") == [["deux"], ["une", "un"]]
     assert [task.targets.decode(x) for x in task.parts["test"][1]] == ["deux", "une"]
     answers = [[Answer(text, 0.0, True, np.zeros(0))] for text in ("deux", "un")]
-    monkeypatch.setattr("ostinato.tasks.pairs.text_pairs.written", lambda *_: iter(answers))
+    monkeypatch.setattr(PairCode, "written", lambda *_: iter(answers))
     assert task.scores(None, "test")["exact, beam of 5"] == 1
     (tmp_path / "all.tsv").write_text("one\tun\tune\ntwo\tdeux\n")
     other = type(task).on_file(tmp_path / "all.tsv", task.settings, task.artefacts())

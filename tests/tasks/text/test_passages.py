@@ -11,7 +11,7 @@ from ostinato.runs import Config
 from ostinato.runs.build import build_network
 from ostinato.tasks import Classify, Pairs
 from ostinato.tasks.applying import ApplyOptions
-from ostinato.tasks.pairs.write_answers import Answer, log_probabilities
+from ostinato.tasks.pairs.write_answers import Answer, PairCode, log_probabilities
 from ostinato.tasks.text.labelled import LabelCode
 
 TEXTS = ["it is fine", "it is not fine", "fine fine", "not good not fine"] * 10
@@ -82,7 +82,7 @@ def test_the_surprise_at_a_target_is_its_probability(monkeypatch):
     assert read_gates(network, passage)
     how = ApplyOptions(settings=task.settings, artefacts=task.artefacts())
     own = [Answer("e b", 0.0, True, np.array([3, 4]))]
-    monkeypatch.setattr("ostinato.tasks.pairs.pairs.written", lambda *_: iter([own]))
+    monkeypatch.setattr(PairCode, "written", lambda *_: iter([own]))
     typed = Pairs.passage_of("one a e\te a eno\none b f", network, how)
     assert typed.pieces[0] == "one a e → " and typed.pieces[4] == "\n"
     assert typed.targets[1:5].tolist() == [*task.targets.encode("e a eno"), 0]

@@ -15,6 +15,7 @@ from ostinato.errors import BadInput
 from ostinato.runs import Config, evaluate_network, train
 from ostinato.runs.build import build_network
 from ostinato.tasks import Tagging
+from ostinato.tasks.applying import ApplyOptions
 from ostinato.tasks.text.tagged import TagCode
 
 NOUNS = ["cat", "dog", "bird", "aardvark"]
@@ -131,6 +132,12 @@ def test_a_run_learns_and_is_evaluated_on_another_file(trained, tmp_path):
         Tagging.on_file(tmp_path / "c.conllu", settings, kept)
 
 
+def tagged_text(code, network, lines):
+    """What the task makes of some lines."""
+    how = ApplyOptions(lines, artefacts=code.as_json())
+    return "".join(f"{answer['text']}\n" for answer in Tagging.apply(network, how))
+
+
 @pytest.mark.slow
 def test_what_is_tagged_is_valid_and_round_trips(trained):
     task, network = trained.task(), trained.network()
@@ -139,13 +146,13 @@ def test_what_is_tagged_is_valid_and_round_trips(trained):
         "1\tthe\tle\t_\tD\tA=b\t2\tdet\t_\t_\n2\tcat\t_\t_\t_\t_\t0\troot\t_\tx=y\n"
         "2.1\tgone\t_\t_\t_\t_\t_\t_\t_\t_\n\n" + str(Sentence.of(["it"]))
     )
-    found = "".join(task.code.apply(network, text.splitlines(keepends=True)))
+    found = tagged_text(task.code, network, text.splitlines(keepends=True))
     before, after = read(text), read(found)
     assert after[0].column("upos") == ["DET", "NOUN"] and len(after) == 2
     for one, other in zip(before, after, strict=True):
         assert str(other.replaced("upos", one.column("upos"))) == str(one)
-    assert "".join(task.code.apply(network, found.splitlines())) == found
-    plain = "".join(task.code.apply(network, ["the dog sees", "the aardvark"]))
+    assert tagged_text(task.code, network, found.splitlines()) == found
+    plain = tagged_text(task.code, network, ["the dog sees", "the aardvark"])
     assert [x.column("upos") for x in read(plain)] == [["DET", "NOUN", "VERB"], ["DET", "NOUN"]]
     assert plain.startswith("# text = the dog sees\n1\tthe\t_\tDET\t_\t_\t_\t_\t_\t_\n")
 
@@ -162,7 +169,7 @@ def test_what_is_tagged_is_valid_and_round_trips(trained):
 def test_bad_lines_are_refused(lines, words):
     code = TagCode.from_json({"words": ["a"], "letters": ["a"], "tags": ["X"], "column": "upos"})
     with pytest.raises(BadInput, match=words):
-        list(code.apply(None, lines))
+        tagged_text(code, None, lines)
 
 
 def file_of(folder, *rows, name="a.conllu"):

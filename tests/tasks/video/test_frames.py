@@ -12,7 +12,7 @@ from ostinato.errors import BadInput
 from ostinato.report.network_charts import weights
 from ostinato.runs.analysis.evaluation import measured
 from ostinato.tasks import Video
-from ostinato.tasks.applying import ApplyOptions
+from ostinato.tasks.applying import ApplyOptions, outputs_on
 from ostinato.wiring import outputs_of
 from untrained import untrained_run
 
@@ -55,7 +55,7 @@ def test_metrics_and_yardsticks_are_those_of_numpy(learn):
     task = Video.of(CLIPS, frames=3, ahead=4, learn=learn, split=(0.2, 0.6, 0.2))
     network = train_nothing(task)
     (batch,) = task.held_out("valid", 100)
-    p = 1 / (1 + np.exp(-np.asarray(outputs_of(network, batch.arrays)[0], float)))
+    p = 1 / (1 + np.exp(-np.asarray(outputs_on(network, batch.arrays), float)))
     x = np.asarray(batch.targets, float)
     error = np.sum((p - x) ** 2, axis=2).mean(axis=1)
     nats = -np.sum(x * np.log(p) + (1 - x) * np.log(1 - p), axis=2).mean(axis=1)

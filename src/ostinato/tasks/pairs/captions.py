@@ -1,7 +1,7 @@
 """Captions: learn to say in words what a picture shows."""
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -301,7 +301,14 @@ class Captions(Finite, FileTask, AnsweringTask):
 
     @classmethod
     def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
-        return apply_to_pictures(network, how, cls.read_new, cls.unit)
+        """The captions of the pictures or clips in a file or an array."""
+        pictures = cls.read_new(how.file_or_data(f"an .npy or .npz file of {cls.unit}"))
+        check_size(pictures, how.artefacts, how.where)
+        tokens = Tokens.from_json(how.artefacts["tokens"])
+        captions = written(network, tokens, pictures, how.artefacts["longest"] + LONGER, how)
+        for number, best in enumerate(captions):
+            answers = [x.as_json() for x in best]
+            yield {"number": number, "text": best[0].text, "answers": answers}
 
     def artefacts(self) -> dict[str, Any]:
         assert self.model is not None
@@ -325,23 +332,6 @@ def _most_frequent(captions: Sequence[np.ndarray]) -> float:
     """The share of the most frequent symbol that can be right."""
     counts = np.bincount(np.concatenate(captions))
     return float(np.delete(counts, UNKNOWN).max() / counts.sum())
-
-
-def apply_to_pictures(
-    network: Any, how: ApplyOptions, read: Callable[[Any], np.ndarray], unit: str
-) -> Iterator[dict[str, Any]]:
-    """The captions of the pictures or clips in a file or an array; see `Task.apply`."""
-    artefacts = how.artefacts
-    pictures = read(how.file_or_data(f"an .npy or .npz file of {unit}"))
-    check_size(pictures, artefacts, how.where)
-    tokens = Tokens.from_json(artefacts["tokens"])
-    answers = written(network, tokens, pictures, artefacts["longest"] + LONGER, how)
-    for number, best in enumerate(answers):
-        yield {
-            "number": number,
-            "text": best[0].text,
-            "answers": [{"text": a.text, "score": a.score, "ended": a.ended} for a in best],
-        }
 
 
 def check_size(pictures: np.ndarray, artefacts: Mapping[str, Any], where: str) -> None:

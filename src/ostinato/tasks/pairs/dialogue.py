@@ -7,18 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ...data.files import whole_path
 from ...data.lines import given_lines
 from ...data.splits import divided_at_random, draw_in, shares
 from ...data.text_table import JSON, read_text_table, suffix_of, texts_in
-from ...data.tokens import Tokens
 from ...errors import BadInput
 from ...files import checked_path
 from ...settings import setting, shown
 from ..applying import ApplyOptions
 from ..batches import random
 from .text_pairs import PairedTexts, Part, TextPairs, TextPairSettings, of_files
-from .write_answers import coded_source, written
+from .write_answers import PairCode
 
 BETWEEN = " ␞ "  # one word, or three characters, between two turns
 COUNTS = {"train": 4_000, "valid": 300, "test": 300}
@@ -61,11 +59,7 @@ class Dialogue(TextPairs):
         speaker: str = of_files(
             "second", "whose turns are learned: second (the 2nd, 4th, …) or every", among=SPEAKERS
         )
-
-        def __post_init__(self) -> None:
-            super().__post_init__()
-            if self.file is not None:
-                object.__setattr__(self, "file", whole_path(self.file))
+        paths = ("file", "vectors", "target_vectors")
 
     name = "dialogue"
     apply_options = ("beam", "n_best", "penalty", "temperature", "seed")
@@ -102,8 +96,7 @@ class Dialogue(TextPairs):
     @classmethod
     def apply(cls, network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:
         """Answers turn by turn."""
-        source, target = (Tokens.from_json(how.artefacts[side]) for side in ("source", "target"))
-        longest, turns = how.artefacts["longest"], list[str]()
+        code, turns = PairCode.of_run(how), list[str]()
         for number, line in enumerate(how.lines(), 1):
             if not line.strip():
                 turns = []
@@ -111,17 +104,14 @@ class Dialogue(TextPairs):
                 continue
             turns.append(line.strip())
             text = source_of(turns, how.settings.history)
-            while BETWEEN in text and len(source.encode(text)) >= longest[0]:
+            while BETWEEN in text and len(code.source.encode(text)) >= code.longest[0]:
                 text = text.partition(BETWEEN)[2]
-            coded = coded_source(
-                text, f"line {number}", source, longest[0], how.settings.reverse, False
-            )
-            (best,) = written(network, [coded], target, how, longest)
+            (best,) = code.written(network, [code.read(text, f"line {number}")], how)
             yield {
                 "source": line.strip(),
                 "text": best[0].text,
                 "turn": len(turns),
-                "answers": [{"text": a.text, "score": a.score, "ended": a.ended} for a in best],
+                "answers": [x.as_json() for x in best],
             }
             turns.append(best[0].text)
 
@@ -139,12 +129,11 @@ def source_of(turns: Sequence[str], history: int | None) -> str:
 def turns_answered(dialogues: Sequence[Sequence[str]], settings: Any) -> Part:
     """The sources and the answers of dialogues; see `Dialogue`."""
     every = 2 if settings.speaker == "second" else 1
-    pairs = [
+    return [
         (source_of(turns[:n], settings.history), [turns[n]])
         for turns in dialogues
         for n in range(1, len(turns), every)
     ]
-    return [source for source, _ in pairs], [answer for _, answer in pairs]
 
 
 def dialogues_in(path: str | Path, column: str) -> tuple[list[list[str]], tuple[str, ...]]:
@@ -236,9 +225,12 @@ def draw_dialogues(rng: np.random.Generator, count: int, part: str) -> list[list
 
 
 def _dialogue(rng: np.random.Generator, part: str) -> list[str]:
-    both = draw_in(part, lambda: f"{rng.choice(NAMES)} {rng.choice(THINGS)}")
+    def one(words: Sequence[str]) -> str:
+        return words[int(rng.integers(len(words)))]  # `choice` would make an array each time
+
+    both = draw_in(part, lambda: f"{one(NAMES)} {one(THINGS)}")
     name, thing = both.split()
-    turns = [str(rng.choice(GREETINGS)), "hello {name}", "i like {thing}", "{thing} , how nice"]
+    turns = [one(GREETINGS), "hello {name}", "i like {thing}", "{thing} , how nice"]
     for question in rng.choice([*QUESTIONS], rng.integers(1, 3), replace=False):
         turns += [str(question), QUESTIONS[str(question)]]
     return [turn.format(name=name, thing=thing) for turn in turns]

@@ -35,8 +35,8 @@ from ..abilities import AnsweringTask, OnFileTask
 from ..applying import ApplyOptions
 from ..batches import random
 from ..checks import checked_seed
-from .pairs import Pairs, PairSettings
-from .write_answers import OPTIONS, answers, coded_source
+from .pairs import Pairs, PairSettings, encoded
+from .write_answers import OPTIONS, PairCode, answers
 
 HELD_OUT = 1000  # examples of validation and of test
 TOGETHER = 8  # batches that are generated at once, so that each has pairs of similar lengths
@@ -90,7 +90,7 @@ class Execution(Pairs, AnsweringTask, OnFileTask):
         parts: dict[str, Any] = {"train": ([], [])}
         for part in ("valid", "test"):
             texts = self.drawn(random(checked_seed(seed), MADE[part]), part, HELD_OUT, self._full)
-            parts[part] = _encoded(texts, known, written)
+            parts[part] = encoded(texts, known, written)
         super().__init__(
             parts,
             known,
@@ -166,22 +166,22 @@ class Execution(Pairs, AnsweringTask, OnFileTask):
     @classmethod
     def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> Pairs:
         """A file of `program<TAB>output` lines, the lines of a program separated by `;`."""
-        source, target = (Tokens.from_json(artefacts[side]) for side in ("source", "target"))
+        code = PairCode.from_json(artefacts)
         programs, printed = read_table_of_pairs(path)
-        texts = [*zip(programs, (one for (one,) in printed), strict=True)]
+        texts = [(_program(one), two) for one, (two,) in zip(programs, printed, strict=True)]
         for number, (one, two) in enumerate(texts, 1):
-            where, longest = f"{path}, line {number}", artefacts["longest"][0]
-            coded_source(_program(one), where, source, longest, reverse=False, strict=True)
-            if target.unknown(two):
-                raise BadInput(f"{path}, line {number}: {two!r:.40} is not a number to print")
-        pairs = _encoded([(_program(one), two) for one, two in texts], source, target)
+            where = f"{path}, line {number}"
+            code.read(one, where, strict=True)
+            if code.target.unknown(two):
+                raise BadInput(f"{where}: {two!r:.40} is not a number to print")
+        pairs = encoded(texts, code.source, code.target)
         given = {
             **shared(settings, PairSettings),
             "exact": True,
             "embedding": EMBEDDING,
             "where": str(path),
         }
-        task = Pairs(dict.fromkeys(PARTS, pairs), source, target, **given)
+        task = Pairs(dict.fromkeys(PARTS, pairs), code.source, code.target, **given)
         task.name = cls.name
         return task
 
@@ -258,13 +258,6 @@ class Addition(Execution):
         digits = np.array([level(draw).length for _ in range(2 * count)]).reshape(count, 2)
         terms = draw_many_terms(rng, digits, part)
         return [addition_pair(one, other) for one, other in terms.tolist()]
-
-
-def _encoded(
-    texts: Texts, source: Tokens, target: Tokens
-) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Programs and outputs as symbols, without ends."""
-    return source.encode_all(one for one, _ in texts), target.encode_all(two for _, two in texts)
 
 
 def _fast_encoder(tokens: Tokens, reverse: bool) -> Callable[[Sequence[str]], list[np.ndarray]]:

@@ -9,7 +9,6 @@ import jax
 import numpy as np
 
 from ...data import Batch
-from ...data.artefact_checks import kept_whole
 from ...data.padding import Shares, padded_columns
 from ...data.splits import checked_parts, divided
 from ...data.tokens import END, UNKNOWN, Tokens
@@ -29,7 +28,7 @@ from ..metrics import Accuracy, Bits, ExactMatch, Metric
 from ..pictures import Picture
 from ..text.ngrams import unigram_bits
 from ..text.passages import PairPassage
-from .write_answers import coded_source, where_it_looks, written
+from .write_answers import PairCode
 
 SIZES, STEPS = 8, 8  # at most so many padded sizes, which differ by at least so many symbols
 SHOWN, DRAWN = 4, 3  # answers in a preview, pictures in a report
@@ -120,8 +119,8 @@ class Pairs(Finite, PassageTask, StartedTask, PicturedTask):
         checked_parts(parts, "the pairs")
         attention, smoothing = self.settings.attention, self.settings.smoothing
         self.sources, self.targets = source, target
-        self.where, self.reverse = where, self.settings.reverse
-        self.parts = {name: _ended(*pairs, self.reverse) for name, pairs in parts.items()}
+        self.where, reverse = where, self.settings.reverse
+        self.parts = {name: _ended(*pairs, reverse) for name, pairs in parts.items()}
         if longest is None and not self.parts["train"][0]:
             raise BadInput(f"{where}: there is no pair to learn from")
         self._references = references or {}
@@ -129,6 +128,7 @@ class Pairs(Finite, PassageTask, StartedTask, PicturedTask):
         both = [pairs for part in self.parts.values() for pairs in zip(*part, strict=True)]
         one, two = longest or (max(len(pair[side]) for pair in both) for side in (0, 1))
         self.longest, self.length = (one, two), two
+        self.code = PairCode(source, target, self.longest, reverse)
         loss = SmoothedCrossEntropy(smoothing=smoothing) if smoothing else CrossEntropy()
         bits: Metric = (_BitsBeside if smoothing else Bits)("symbol")
         whole = ExactMatch(UNKNOWN)
@@ -255,28 +255,25 @@ class Pairs(Finite, PassageTask, StartedTask, PicturedTask):
         sources, targets = self.parts[part]
         if not sources:
             raise BadInput(f"{self.where}: the part {part} has no pairs to look at")
-        texts = [self.sources.decode(x[-2::-1] if self.reverse else x) for x in sources]
+        texts = [self.code.source_text(x) for x in sources]
         return PairPassage(texts, sources, targets, self.targets)
 
     @classmethod
     def passage_of(cls, text: str, network: Any, how: ApplyOptions) -> PairPassage:
         """Lines `source<TAB>target`; where there is no target, what the network writes itself."""
-        source, target = (Tokens.from_json(how.artefacts[side]) for side in ("source", "target"))
-        longest = tuple(how.artefacts["longest"])
+        code = PairCode.of_run(how)
         lines = [line.split("\t") for line in text.splitlines() if line.strip()]
         if not lines:
             raise BadInput("there is no source; give at least one")
-        coded = [
-            coded_source(line[0], f"line {n}", source, longest[0], how.settings.reverse, False)
-            for n, line in enumerate(lines, 1)
-        ]
-        alone = [symbols for line, symbols in zip(lines, coded, strict=True) if not line[1:]]
-        own = written(network, alone, target, how, longest)
+        sources = [code.read(line[0], f"line {n}") for n, line in enumerate(lines, 1)]
+        alone = [symbols for line, symbols in zip(lines, sources, strict=True) if not line[1:]]
+        own = code.written(network, alone, how)
         right = [
-            np.array(target.encode(line[1])) if line[1:] else next(own)[0].symbols for line in lines
+            np.array(code.target.encode(line[1])) if line[1:] else next(own)[0].symbols
+            for line in lines
         ]
         ended = [np.append(x[x != END], END).astype(np.int32) for x in right]
-        return PairPassage([line[0] for line in lines], coded, ended, target)
+        return PairPassage([line[0] for line in lines], sources, ended, code.target)
 
     # What is shown and kept
 
@@ -291,8 +288,7 @@ class Pairs(Finite, PassageTask, StartedTask, PicturedTask):
         )
         lines = []
         for n in which:
-            one, right = pairs[0][n], references[n]
-            text = self.shown(self.sources.decode(one[-2::-1] if self.reverse else one))
+            right, text = references[n], self.shown(self.code.source_text(pairs[0][n]))
             answer = self.targets.decode(answers.symbols[n, 0])
             lines += [text, f"  {'✓' if answer == right else '✗'} {answer}"]
             if answer != right:
@@ -304,31 +300,30 @@ class Pairs(Finite, PassageTask, StartedTask, PicturedTask):
         sources = (self.parts["valid"][0] or self.parts["train"][0])[:DRAWN]
         if network.attention is None:
             return []
-        answers = [*written(network, sources, self.targets, ApplyOptions(beam=1), self.longest)]
-        return where_it_looks(network, sources, answers, self.sources, self.targets)
+        answers = [*self.code.written(network, sources, ApplyOptions(beam=1))]
+        return self.code.where_it_looks(network, sources, answers)
 
     def shown(self, source: str) -> str:
         """A source as a preview shows it."""
         return source
 
     def artefacts(self) -> dict[str, Any]:
-        return {
-            "source": self.sources.as_json(),
-            "target": self.targets.as_json(),
-            "longest": list(self.longest),
-        }
+        return self.code.as_json()
 
     @classmethod
     def check_artefacts(cls, artefacts: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        source, target = (Tokens.from_json(artefacts[side]) for side in ("source", "target"))
-        if not isinstance(artefacts["longest"], list) or len(artefacts["longest"]) != 2:
-            raise BadInput("its longest sequences are not two numbers")
-        for longest in artefacts["longest"]:
-            kept_whole(longest, "longest sequence", min=0)
-        return len(source), len(target)
+        code = PairCode.from_json(artefacts)
+        return len(code.source), len(code.target)
 
     def fingerprint(self) -> str:
         return hashed([x for part in self.parts.values() for side in part for x in side])
+
+
+def encoded(
+    texts: Sequence[tuple[str, str]], source: Tokens, target: Tokens
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """The symbols of all sources and of all targets, without ends."""
+    return source.encode_all(one for one, _ in texts), target.encode_all(two for _, two in texts)
 
 
 def short_enough(targets: Sequence[np.ndarray], length: int | None) -> np.ndarray:

@@ -22,14 +22,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...data.lines import given_lines
-from ...data.tokens import Tokens
 from ...errors import BadInput
 from ...files import checked_path
 from ...progress import each
 from ...weights import own_precision
 from ...wiring import EncoderDecoder
 from ..applying import ApplyOptions
-from .write_answers import TOGETHER, coded_source, coded_text, log_probabilities
+from .write_answers import TOGETHER, PairCode, log_probabilities
 
 BETWEEN = "|||"
 
@@ -91,8 +90,7 @@ def combined(
     network: EncoderDecoder,
     sources: Sequence[np.ndarray],
     lists: Sequence[Sequence[Candidate]],
-    target: Tokens,
-    longest: int,
+    code: PairCode,
     weight: float = 0.5,
 ) -> list[list[tuple[Candidate, float, float]]]:
     """The candidates of each source, ranked: each with its new score and its log probability.
@@ -101,12 +99,11 @@ def combined(
         network: a trained `EncoderDecoder`.
         sources: symbols with ends.
         lists: the candidates of each source.
-        target: the vocabulary; words that it does not know are read as the unknown one.
-        longest: symbols of the longest target in training.
+        code: of the network; words that its target does not know are read as the unknown one.
         weight: w, the share of the network.
     """
     pairs = [
-        (source, coded_text(one.text, f"candidate {one.text!r:.40}", target, longest, strict=False))
+        (source, code.read_target(one.text, f"candidate {one.text!r:.40}"))
         for source, some in zip(sources, lists, strict=True)
         for one in some
     ]
@@ -128,8 +125,7 @@ def combined(
 def rescored(network: EncoderDecoder, how: ApplyOptions) -> Iterator[dict[str, Any]]:
     """The best candidates for the lines of a file or of standard input; see `Task.apply`."""
     assert how.rescore is not None
-    source, target = (Tokens.from_json(how.artefacts[side]) for side in ("source", "target"))
-    longest, reverse = how.artefacts["longest"], how.settings.reverse
+    code = PairCode.of_run(how)
     lists, lines = read_n_best(how.rescore), [line.strip() for line in how.lines()]
     if len(lists) != len(lines):
         raise BadInput(
@@ -137,8 +133,8 @@ def rescored(network: EncoderDecoder, how: ApplyOptions) -> Iterator[dict[str, A
         )
     numbered = each([*enumerate(zip(lines, lists, strict=True), 1)], how.report, "rescoring")
     for number, (line, some) in numbered:
-        coded = coded_source(line, f"line {number}", source, longest[0], reverse, False)
-        (ranked,) = combined(network, [coded], [some], target, longest[1], how.weight)
+        source = code.read(line, f"line {number}")
+        (ranked,) = combined(network, [source], [some], code, how.weight)
         answers = [
             {"text": one.text, "score": score, "other": one.score, "own": own}
             for one, score, own in ranked[: how.n_best]

@@ -3,8 +3,8 @@
 import abc
 import dataclasses
 import functools
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Self
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple, Self
 
 from ...data.files import whole_path
 from ...data.splits import PARTS, shares
@@ -17,19 +17,23 @@ from ..scores import any_match, bleu, chrf
 from ..scores.bleu import left_out_if_missing
 from ..start_vectors import FREEZE, VECTORS, check_freeze, read_start
 from ..task import Artefacts
-from .pairs import Pairs, PairSettings
-from .write_answers import written
+from ..text.labelled import seen_before
+from .pairs import Pairs, PairSettings, encoded
+from .write_answers import PairCode
 
 EMBEDDING = {"characters": 64, "bytes": 64, "words": 128, "subwords": 256}
 
 of_files = functools.partial(setting, of_file=True)
-# The sources of a part, and the right targets of each of them.
-Part = tuple[Sequence[str], Sequence[Sequence[str]]]
+Part = Sequence[tuple[str, Sequence[str]]]  # sources, each with its right targets
 
 
 @dataclasses.dataclass(frozen=True)
 class TextPairSettings(PairSettings):
-    """Settings of tasks on pairs of texts."""
+    """Settings of tasks on pairs of texts.
+
+    Attributes:
+        paths: the settings that are paths.
+    """
 
     level: str | None = of_files(None, "what a symbol is", among=LEVELS)
     subwords: int = of_files(SUBWORDS, "number of subwords of each side", min=300)
@@ -39,10 +43,11 @@ class TextPairSettings(PairSettings):
     freeze_vectors: bool = of_files(False, FREEZE)
     longest: int | None = of_files(None, "leave out training pairs with more symbols", min=1)
     split: str = of_files("90/5/5", "percent for training, validation, test", read=shares)
+    paths: ClassVar[tuple[str, ...]] = ("vectors", "target_vectors")
 
     def __post_init__(self) -> None:
         check_freeze(self.freeze_vectors, self.vectors, self.target_vectors)
-        for name in ("vectors", "target_vectors"):
+        for name in self.paths:
             if (file := getattr(self, name)) is not None:
                 object.__setattr__(self, name, whole_path(file, name))
 
@@ -63,20 +68,6 @@ class PairedTexts(NamedTuple):
     level: str
     generated: bool
     notes: tuple[str, ...] = ()
-
-    def seen_before(self) -> Iterator[str]:
-        """A sentence about held-out pairs that are in the training part too."""
-        seen = {*zip(*_each_target(*self.parts["train"]), strict=True)}
-        held_out = [
-            (one, two)
-            for part in ("valid", "test")
-            for one, (two, *_) in zip(*self.parts[part], strict=True)
-        ]
-        if not self.generated and (count := sum(pair in seen for pair in held_out)):
-            yield (
-                f"{count:,} of {counted(len(held_out), 'held-out pair')} are in the training part "
-                "too, word for word"
-            )
 
 
 class TextPairs(Pairs, AnsweringTask, OnFileTask):
@@ -101,21 +92,25 @@ class TextPairs(Pairs, AnsweringTask, OnFileTask):
     def from_settings(cls, settings: Any, seed: int, artefacts: Artefacts = None) -> Self:
         texts = cls.texts_of(settings, seed)
         level = settings.level or texts.level
-        learned = _each_target(*texts.parts["train"])
+        learned = _each_target(texts.parts["train"])
         if artefacts:
-            known = _vocabularies(artefacts)
+            code = PairCode.from_json(artefacts)
+            known = [code.source, code.target]
         else:
+            sides = [one for one, _ in learned], [two for _, two in learned]
             known = [
                 Tokens.of(side, level, min_count=settings.min_count, subwords=settings.subwords)
-                for side in learned
+                for side in sides
             ]
         parts = {}
-        for name, (sources, targets) in texts.parts.items():
-            one, two = learned if name == "train" else (sources, [some[0] for some in targets])
-            coded = [*zip(known[0].encode_all(one), known[1].encode_all(two), strict=True)]
+        for name, part in texts.parts.items():
+            pairs = learned if name == "train" else _first_target(part)
+            sources, targets = encoded(pairs, *known)
             if name == "train" and settings.longest is not None:
-                coded = [x for x in coded if max(map(len, x)) <= settings.longest]
-            parts[name] = ([x for x, _ in coded], [y for _, y in coded])
+                coded = zip(sources, targets, strict=True)
+                short = [x for x in coded if max(map(len, x)) <= settings.longest]
+                sources, targets = [x for x, _ in short], [y for _, y in short]
+            parts[name] = sources, targets
         start = [
             read_start(path, one.level, one.tokens, RESERVED)
             for path, one in zip((settings.vectors, settings.target_vectors), known, strict=True)
@@ -123,7 +118,9 @@ class TextPairs(Pairs, AnsweringTask, OnFileTask):
         task = cls(
             parts,
             *known,
-            references={part: texts.parts[part][1] for part in ("valid", "test")},
+            references={
+                part: [some for _, some in texts.parts[part]] for part in ("valid", "test")
+            },
             seed=seed,
             where=texts.where,
             settings=settings,
@@ -132,7 +129,10 @@ class TextPairs(Pairs, AnsweringTask, OnFileTask):
             start=start,
             fixed=settings.freeze_vectors,
         )
-        task.notes = (*texts.notes, *texts.seen_before())
+        task.notes = texts.notes
+        if not texts.generated:
+            held_out = [x for part in ("valid", "test") for x in _first_target(texts.parts[part])]
+            task.notes += (*seen_before(learned, held_out, "held-out pair"),)
         return task
 
     @classmethod
@@ -140,25 +140,23 @@ class TextPairs(Pairs, AnsweringTask, OnFileTask):
         cls, part: Part, where: str, settings: Any, artefacts: dict[str, Any], exact: bool
     ) -> Self:
         """The task of other texts, all of them held out; see `OnFileTask.on_file`."""
-        known = _vocabularies(artefacts)
-        coded = (
-            known[0].encode_all(part[0]),
-            known[1].encode_all([some[0] for some in part[1]]),
-        )
+        code = PairCode.from_json(artefacts)
+        pairs = encoded(_first_target(part), code.source, code.target)
         return cls(
-            dict.fromkeys(PARTS, coded),
-            *known,
-            references=dict.fromkeys(PARTS, part[1]),
+            dict.fromkeys(PARTS, pairs),
+            code.source,
+            code.target,
+            references={name: [some for _, some in part] for name in PARTS},
             where=where,
             settings=settings,
-            embedding=EMBEDDING[known[1].level],
+            embedding=EMBEDDING[code.target.level],
             exact=exact,
         )
 
     def scores(self, network: Any, part: str) -> dict[str, Any]:
         """BLEU and chrF of what the network writes with a beam of 5."""
         sources, references = self.parts[part][0], self.all_references(part)
-        answers = written(network, sources, self.targets, ApplyOptions(), self.longest)
+        answers = self.code.written(network, sources, ApplyOptions())
         texts = [answer[0].text for answer in answers]
         if not texts:
             return {}
@@ -169,13 +167,11 @@ class TextPairs(Pairs, AnsweringTask, OnFileTask):
         return values
 
 
-def _vocabularies(artefacts: Any) -> list[Tokens]:
-    return [Tokens.from_json(artefacts[side]) for side in ("source", "target")]
-
-
-def _each_target(
-    sources: Sequence[str], targets: Sequence[Sequence[str]]
-) -> tuple[list[str], list[str]]:
+def _each_target(part: Part) -> list[tuple[str, str]]:
     """A pair for every target of a source."""
-    pairs = [(one, two) for one, some in zip(sources, targets, strict=True) for two in some]
-    return [one for one, _ in pairs], [two for _, two in pairs]
+    return [(one, two) for one, some in part for two in some]
+
+
+def _first_target(part: Part) -> list[tuple[str, str]]:
+    """Every source with the first of its targets."""
+    return [(one, some[0]) for one, some in part]

@@ -22,7 +22,12 @@ from .write_answers import OPTIONS, answers
 
 GENERATED = ("numbers-fr", "numbers-de", "dates")
 COUNTS = {"train": 20_000, "valid": 1_000, "test": 1_000}
-FILES = tuple(f"{part}{side}" for part in ("", "valid_", "test_") for side in ("source", "target"))
+# The settings that are files of sentences, with those of their partners, line by line.
+PARTNERS = {
+    f"{part}{side}": f"{part}{other}"
+    for part in ("", "valid_", "test_")
+    for side, other in (("source", "target"), ("target", "source"))
+}
 MADE = 2  # place in the random numbers of the seed
 
 
@@ -53,18 +58,16 @@ class Translate(TextPairs):
         test_source: str | None = of_files(None, "source sentences for the test")
         test_target: str | None = of_files(None, "their translations")
         pairs: str = of_files("numbers-fr", "without files: what to translate", among=GENERATED)
+        paths = ("file", "vectors", "target_vectors")
 
         def __post_init__(self) -> None:
             super().__post_init__()
             columns = () if self.file is None else ("source", "target")
-            if self.file is not None:
-                object.__setattr__(self, "file", whole_path(self.file))
-            for name in FILES:
+            for name, partner in PARTNERS.items():
                 if (file := getattr(self, name)) is not None and name not in columns:
                     object.__setattr__(self, name, whole_path(file, name))
                     if self.file is not None:
                         raise BadInput(f"{name} is a file; of a table, split makes the parts")
-                partner = _partner(name)
                 if file is not None and getattr(self, partner) is None:
                     raise BadInput(f"{name} needs {partner}: translation learns from pairs")
 
@@ -88,9 +91,7 @@ class Translate(TextPairs):
     def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Translate":
         """A table as that of the run; else lines `source<TAB>target`, with several targets too."""
         in_table = settings.file is not None
-        part = (
-            _read_table(path, settings)[0] if in_table else read_table_of_pairs(path, several=True)
-        )
+        part = _read_table(path, settings)[0] if in_table else _read_lines(path)
         generated = settings.source is None and settings.file is None
         return cls.of_held_out(part, str(path), settings, artefacts, generated)
 
@@ -105,18 +106,12 @@ class Translate(TextPairs):
         return with_notes(made, how.notes)
 
 
-def _partner(name: str) -> str:
-    swap = {"source": "target", "target": "source"}
-    head, _, side = name.rpartition("_")
-    return f"{head}_{swap[side]}" if head else swap[side]
-
-
 def _read_table(path: str | Path, settings: Any) -> tuple[Part, tuple[str, ...]]:
     """The pairs of a table, and what was done to read them, in sentences."""
     if settings.source is None:
         if suffix_of(path) in TABLES and suffix_of(path) != ".tsv":
             raise BadInput(f"{path}: name the columns of the pairs with --source and --target")
-        return read_table_of_pairs(path, several=True), ()
+        return _read_lines(path), ()
     (one, two), places, notes = read_text_table(path, [settings.source, settings.target])
     several = [some if isinstance(some, list) else [some] for some in two]
     sources = texts_in(one, places, path, "the source")
@@ -125,13 +120,17 @@ def _read_table(path: str | Path, settings: Any) -> tuple[Part, tuple[str, ...]]
     every = [*sources, *(text for some in several for text in some)]
     if spaced := sum(text != text.strip() for text in every):
         notes = (*notes, f"spaces around {counted(spaced, 'text')} were left out")
-    stripped = [[text.strip() for text in some] for some in several]
-    return ([text.strip() for text in sources], stripped), notes
+    pairs = zip(sources, several, strict=True)
+    return [(text.strip(), [x.strip() for x in some]) for text, some in pairs], notes
+
+
+def _read_lines(path: str | Path) -> Part:
+    """The pairs in lines `source<TAB>target`, with more targets after more tabs."""
+    return [*zip(*read_table_of_pairs(path, several=True), strict=True)]
 
 
 def _read_translations(source: str, target: str) -> Part:
-    one, two = read_pairs(source, target)
-    return one, [in_columns(line) for line in two]
+    return [(one, in_columns(line)) for one, line in zip(*read_pairs(source, target), strict=True)]
 
 
 def _read_parts(settings: Any) -> dict[str, Part]:
@@ -146,16 +145,15 @@ def _read_parts(settings: Any) -> dict[str, Part]:
 
 def _divided(given: dict[str, Part], split: str) -> dict[str, Part]:
     """All three parts; those that are not there are taken from the training part."""
-    one, two = given["train"]
+    pairs = given["train"]
     missing = [part for part in ("valid", "test") if part not in given]
     if missing:
         # Pairs are held out at random, the same ones whatever the seed of the run.
         train, valid, test = shares(split)
         left = train, valid * ("valid" in missing), test * ("test" in missing)
-        drawn = [part_at(x, left) for x in np.random.default_rng(0).random(len(one))]
+        drawn = [part_at(x, left) for x in np.random.default_rng(0).random(len(pairs))]
         for part in ("train", *missing):
-            where = [n for n, other in enumerate(drawn) if other == part]
-            given[part] = [one[n] for n in where], [two[n] for n in where]
+            given[part] = [x for x, other in zip(pairs, drawn, strict=True) if other == part]
     return {part: given[part] for part in PARTS}
 
 
@@ -168,5 +166,5 @@ def _generated(name: str, seed: int) -> dict[str, Part]:
         else:
             language = name.removeprefix("numbers-")
             pairs = [number_pair(x, language) for x in draw_numbers(draw, count, part=part)]
-        parts[part] = [one for one, _ in pairs], [[two] for _, two in pairs]
+        parts[part] = [(one, [two]) for one, two in pairs]
     return parts

@@ -22,7 +22,7 @@ correlation with human judgments; Lipton et al. (2015), section 5.2.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -163,7 +163,7 @@ def align(
 def _related(
     words: Sequence[str], reference: Sequence[str], fixed: Pairs, synonyms: Synonyms
 ) -> Pairs:
-    """Add as many pairs of synonyms as possible, with the fewest crossings; a beam search.
+    """Add as many pairs of synonyms as possible, with the fewest crossings.
 
     Unlike equality this relation is not transitive, so whether as many pairs as possible remain is
     asked of a maximum matching.
@@ -175,20 +175,40 @@ def _related(
         if fitting := [j for j in free if sets & synonyms.get(reference[j], frozenset())]:
             choices[i] = fitting
     most = _most_pairs(choices)
+
+    def places(i: int, chosen: Pairs) -> Iterator[int | None]:
+        taken = {j for _, j in chosen}
+        later = {a: fitting for a, fitting in choices.items() if a > i}
+        for j in (*(j for j in choices[i] if j not in taken), None):
+            left = {a: [b for b in fitting if b not in {*taken, j}] for a, fitting in later.items()}
+            if len(chosen) + (j is not None) + _most_pairs(left) == most:
+                yield j
+
+    return _search(fixed, choices, places)
+
+
+def _search(
+    fixed: Pairs, free: Iterable[int], places: Callable[[int, Pairs], Iterable[int | None]]
+) -> Pairs:
+    """Add pairs of positions, with the fewest crossings; a beam search.
+
+    Args:
+        fixed: the pairs that are there.
+        free: the positions of words that may get one, in their order.
+        places: where such a word can go after the pairs chosen so far; `None` for nowhere.
+    """
     beam: list[tuple[int, Pairs]] = [(0, ())]
-    for i in [*choices]:
-        theirs = choices.pop(i)
+    for i in free:
         longer = []
         for crossings, chosen in beam:
-            taken = {j for _, j in chosen}
-            for j in (*(j for j in theirs if j not in taken), None):
-                after = chosen if j is None else (*chosen, (i, j))
-                used = {b for _, b in after}
-                left = {a: [b for b in fitting if b not in used] for a, fitting in choices.items()}
-                if len(after) + _most_pairs(left) == most:
-                    more = 0 if j is None else sum((i - a) * (j - b) < 0 for a, b in fixed + chosen)
-                    longer.append((crossings + more, after))
-        longer.sort(key=lambda state: (state[0], _chunks(tuple(sorted(fixed + state[1])))))
+            for j in places(i, chosen):
+                if j is None:
+                    longer.append((crossings, chosen))
+                else:
+                    more = sum((i - a) * (j - b) < 0 for a, b in fixed + chosen)
+                    longer.append((crossings + more, (*chosen, (i, j))))
+        if len(longer) > 1:
+            longer.sort(key=lambda state: (state[0], _chunks(tuple(sorted(fixed + state[1])))))
         beam = longer[:BEAM]
     return tuple(sorted(fixed + beam[0][1]))
 
@@ -210,26 +230,17 @@ def _most_pairs(choices: Mapping[int, Sequence[int]]) -> int:
 
 
 def _stage(words: list[str], reference: list[str], fixed: Pairs) -> Pairs:
-    """Add as many pairs of equal words as possible, with the fewest crossings; a beam search."""
+    """Add as many pairs of equal words as possible, with the fewest crossings."""
     ours = _places(words, {i for i, _ in fixed})
     theirs = _places(reference, {j for _, j in fixed})
     both = ours.keys() & theirs.keys()
     single = {word for word in both if len(ours[word]) == len(theirs[word]) == 1}
     fixed += tuple((ours[word][0], theirs[word][0]) for word in single)
-    beam: list[tuple[int, Pairs]] = [(0, ())]
-    for i in sorted(i for word in both - single for i in ours[word]):
-        longer = []
-        for crossings, chosen in beam:
-            for j in _choices(i, words, ours[words[i]], theirs[words[i]], chosen):
-                if j is None:
-                    longer.append((crossings, chosen))
-                else:
-                    more = sum((i - a) * (j - b) < 0 for a, b in fixed + chosen)
-                    longer.append((crossings + more, (*chosen, (i, j))))
-        if len(longer) > 1:
-            longer.sort(key=lambda state: (state[0], _chunks(tuple(sorted(fixed + state[1])))))
-        beam = longer[:BEAM]
-    return tuple(sorted(fixed + beam[0][1]))
+    return _search(
+        fixed,
+        sorted(i for word in both - single for i in ours[word]),
+        lambda i, chosen: _choices(i, words, ours[words[i]], theirs[words[i]], chosen),
+    )
 
 
 def _choices(

@@ -22,7 +22,10 @@ STEP_2 = _endings(
     "aliti>al iviti>ive biliti>ble"
 )
 STEP_3 = _endings("icate>ic ative> alize>al iciti>ic ical>ic ful> ness>")
-STEP_4 = ("al ance ence er ic able ible ant ement ment ent ion ou ism ate iti ous ive ize").split()
+STEP_4 = _endings(
+    "al> ance> ence> er> ic> able> ible> ant> ement> ment> ent> ion> ou> ism> ate> iti> ous> ive> "
+    "ize>"
+)
 
 
 def stem(word: str) -> str:
@@ -38,7 +41,7 @@ def stem(word: str) -> str:
     if word.endswith("y") and _has_vowel(word[:-1]):
         word = word[:-1] + "i"
     word = _replaced(_replaced(word, STEP_2), STEP_3)
-    return _tidied(_without_suffix(word))
+    return _tidied(_replaced(word, STEP_4, min_measure=2))
 
 
 def measure(word: str) -> int:
@@ -99,20 +102,13 @@ def _endings_of_verbs(word: str) -> str:
     return word + "e" if measure(word) == 1 and _short_end(word) else word
 
 
-def _replaced(word: str, endings: dict[str, str]) -> str:
-    """Steps 2 and 3: the longest suffix is replaced if the measure before it is positive."""
+def _replaced(word: str, endings: dict[str, str], min_measure: int = 1) -> str:
+    """Steps 2 to 4: the longest suffix is replaced if the measure before it is large enough."""
     suffix = max((x for x in endings if word.endswith(x)), key=len, default="")
-    before = word[: len(word) - len(suffix)]
-    return before + endings[suffix] if suffix and measure(before) > 0 else word
-
-
-def _without_suffix(word: str) -> str:
-    """Step 4: the longest suffix goes if the measure before it is more than one."""
-    suffix = max((x for x in STEP_4 if word.endswith(x)), key=len, default="")
-    before = word[: len(word) - len(suffix)]
-    if not suffix or measure(before) < 2 or (suffix == "ion" and before[-1] not in "st"):
+    before = word.removesuffix(suffix)
+    if not suffix or measure(before) < min_measure or (suffix == "ion" and before[-1] not in "st"):
         return word
-    return before
+    return before + endings[suffix]
 
 
 def _tidied(word: str) -> str:

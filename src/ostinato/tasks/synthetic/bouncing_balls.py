@@ -59,7 +59,7 @@ class BouncingBalls(Synthetic):
     predicts_next = True
     framing = PerStep(BinaryCrossEntropy(), (FrameError(), NatsPerStep(BinaryCrossEntropy())))
     length = 99
-    min_length = 1
+    lag = 1
     held_out_together = 200
 
     def __init__(self, **given: Any) -> None:
@@ -71,10 +71,6 @@ class BouncingBalls(Synthetic):
         """The variance of all pixels together, from the validation films."""
         frames = self.whole("valid").targets.reshape(-1, self.outputs)
         return float(frames.var(axis=0, dtype=np.float64).sum())
-
-    @property
-    def lag(self) -> int:
-        return 1
 
     def draw(self, rng: np.random.Generator, size: int, length: int) -> Batch:
         film = rendered(paths(rng, size, length + 1, self.settings.balls), self.settings.pixels)

@@ -39,16 +39,13 @@ class Xor(Synthetic):
     framing = PerStep(CrossEntropy(), (Accuracy(),), chance=1 / 2)
     length = 99
     min_length = 2
+    lag = 1
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         known = (self.length + 1) // 3
         self.ceiling = (1 + known / self.length) / 2
         self.solved = self.ceiling - 0.005
-
-    @property
-    def lag(self) -> int:
-        return 1
 
     def draw(self, rng: np.random.Generator, size: int, length: int) -> Batch:
         triples = length // 3 + 1

@@ -12,7 +12,7 @@ import numpy as np
 from ...cells import Model
 from ...data import Batch
 from ...data.generated.texts import reviews
-from ...data.splits import shares
+from ...data.splits import PARTS, shares
 from ...data.vocabulary import checked_texts
 from ...data.words import Words
 from ...errors import BadInput, naming
@@ -29,10 +29,9 @@ from ..series.arrays import Arrays
 from ..series.sequences import sequences
 from ..start_vectors import VectorSettings, model_numbers, read_start
 from ..task import Artefacts
-from .labelled import LabelCode, read_labelled
+from .labelled import LEVELS, LabelCode, read_labelled, seen_before, split
 from .passages import LabelledPassage
 
-LEVELS = ("words", "characters")
 KINDS = ("classification", "multilabel")
 RARE = 2  # a word or character that occurs less often is unknown
 EMBEDDING = 64  # of words; characters are one-hot vectors
@@ -125,11 +124,11 @@ class Classify(Arrays, PassageTask, StartedTask):
         if len(texts) != len(labels):
             raise BadInput(f"there are {len(texts)} texts and {len(labels)} labels")
         FileTask.__init__(self, source=source, **given)
-        self.level, self.cut = self.settings.level, self.settings.length
+        level, cut = self.settings.level, self.settings.length
         if artefacts is not None:
-            self.level, self.cut = artefacts["level"], artefacts["length"]
+            level, cut = artefacts["level"], artefacts["length"]
         self.texts = texts
-        symbols = [self._symbols(text) for text in texts]
+        symbols = [split(text, level, cut) for text in texts]
         for n, some in enumerate(symbols):
             if not some:
                 raise BadInput(f"text {n} is empty")
@@ -159,13 +158,10 @@ class Classify(Arrays, PassageTask, StartedTask):
             missing="refuse",
         )
         self._learn(data, parts, None, {"symbols": len(self.words), **known}, labels=names)
-        self.start = read_start(self.settings.vectors, self.level, self.words.known, first=1)
-        usual = EMBEDDING if self.level == "words" else 0
+        self.code = LabelCode(level, cut, self.words, self.answers)
+        self.start = read_start(self.settings.vectors, level, self.words.known, first=1)
+        usual = EMBEDDING if level == "words" else 0
         self.model = {"kind": "network", **model_numbers(self.start, usual, self.settings)}
-
-    def _symbols(self, text: str) -> list[str]:
-        """The words or characters of a text that are read."""
-        return (text.split() if self.level == "words" else list(text))[: self.cut]
 
     def starting(self, network: Any) -> Any:
         if self.start is None:
@@ -219,7 +215,7 @@ class Classify(Arrays, PassageTask, StartedTask):
         if not len(which):
             return None
         texts = [self.texts[n] for n in which]
-        outputs = LabelCode.from_json(self.artefacts()).outputs_of(network, texts)
+        outputs = self.code.outputs_of(network, texts)
         said = self.answers.in_words(outputs)
         wanted = self.data.targets[which]
         marks = wanted if wanted.ndim == 2 else np.eye(self.outputs)[wanted]
@@ -232,8 +228,7 @@ class Classify(Arrays, PassageTask, StartedTask):
     def passage(self, part: str) -> LabelledPassage:
         which = self.parts[part]
         right = self.data.targets[which] if self.classes is not None else None
-        code = LabelCode.from_json(self.artefacts())
-        return LabelledPassage(code, [self.texts[n] for n in which], right)
+        return LabelledPassage(self.code, [self.texts[n] for n in which], right)
 
     @classmethod
     def passage_of(cls, text: str, network: Model, how: ApplyOptions) -> LabelledPassage:
@@ -258,12 +253,7 @@ class Classify(Arrays, PassageTask, StartedTask):
         return with_notes((_answer(code, *one, how.n_best) for one in every), how.notes)
 
     def artefacts(self) -> dict[str, Any]:
-        return {
-            "level": self.level,
-            "length": self.cut,
-            "words": self.words.as_json(),
-            "answers": self.answers.as_json(),
-        }
+        return self.code.as_json()
 
     @classmethod
     def check_artefacts(cls, artefacts: Mapping[str, Any]) -> tuple[int | None, int | None]:
@@ -279,18 +269,10 @@ class Classify(Arrays, PassageTask, StartedTask):
         read = read_labelled(given.file, given.settings, known=given.artefacts is not None)
         with naming(given.file):
             task = cls(read.texts, read.labels, source=given.file, **given.arguments)
-        task.notes = (*read.notes, *task._seen_before())
+        train, *others = ([task.texts[n] for n in task.parts[part]] for part in PARTS)
+        held_out = [text for part in others for text in part]
+        task.notes = (*read.notes, *seen_before(train, held_out, "held-out text"))
         return task
-
-    def _seen_before(self) -> Iterator[str]:
-        """A sentence about held-out texts that are in the training part too."""
-        seen = {self.texts[n] for n in self.parts["train"]}
-        held_out = [n for part in ("valid", "test") for n in self.parts[part]]
-        if count := sum(self.texts[n] in seen for n in held_out):
-            yield (
-                f"{count:,} of {number_of(len(held_out), 'held-out text')} are in the training "
-                "part too, word for word"
-            )
 
 
 def _answer(code: LabelCode, text: str, outputs: np.ndarray, n_best: int) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from ..applying import outputs_on
 from ..given_answers import INVISIBLE
 from ..target_codec import TargetCodec
 
+LEVELS = ("words", "characters")
 TOGETHER = 64
 ROUND = 16  # steps by which padded texts grow, so that there are few compilations
 WHAT = "file of lines label<TAB>text"
@@ -132,6 +133,21 @@ def _invisible(texts: Sequence[str]) -> Iterator[str]:
         yield f"{counted(count, 'text')} with invisible characters {_are(count)} read as written"
 
 
+def seen_before(train: Iterable[Any], held_out: Sequence[Any], what: str) -> Iterator[str]:
+    """A sentence about held-out examples that are in the training part too, if there are any."""
+    seen = {*train}
+    if count := sum(example in seen for example in held_out):
+        yield (
+            f"{count:,} of {counted(len(held_out), what)} are in the training part too, word for "
+            "word"
+        )
+
+
+def split(text: str, level: str, cut: int | None) -> list[str]:
+    """The words or characters of a text that are read; see `LabelCode`."""
+    return (text.split() if level == "words" else list(text))[:cut]
+
+
 @dataclasses.dataclass(frozen=True)
 class LabelCode:
     """What a network needs to read texts and to name its answers.
@@ -148,12 +164,20 @@ class LabelCode:
     words: Words
     answers: TargetCodec
 
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "level": self.level,
+            "length": self.cut,
+            "words": self.words.as_json(),
+            "answers": self.answers.as_json(),
+        }
+
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> "LabelCode":
-        """From the artefacts of `Classify`."""
+        """The inverse of `as_json`, with validation."""
         words, answers = Words.from_json(kept["words"]), TargetCodec.from_json(kept["answers"])
         level, cut = kept["level"], kept["length"]
-        if level not in ("words", "characters") or answers.classes is None:
+        if level not in LEVELS or answers.classes is None:
             raise BadInput("its texts are not of words or characters, or have no classes")
         if cut is not None:
             kept_whole(cut, "length")
@@ -161,7 +185,7 @@ class LabelCode:
 
     def split(self, text: str) -> list[str]:
         """The words or characters of a text that are read."""
-        return (text.split() if self.level == "words" else list(text))[: self.cut]
+        return split(text, self.level, self.cut)
 
     def outputs_of(self, network: Model, texts: Sequence[str]) -> np.ndarray:
         """What the network says at the end of each text, `(M, outputs)`."""

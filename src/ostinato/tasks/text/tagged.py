@@ -106,33 +106,6 @@ class TagCode:
             for place, words in enumerate(sentences)
         ]
 
-    def apply(
-        self,
-        network: Model,
-        lines: Iterable[str],
-        where: str = "input",
-        report: Report = silent,
-        total: int | None = None,
-    ) -> Iterator[str]:
-        """Tag lines of CoNLL-U, of a word each, or of sentences with spaces between the words.
-
-        Lines are CoNLL-U if the first one is a comment or has tabs; but if the network learned from
-        columns, others than ten of them are a word and what follows. Of CoNLL-U, only the column of
-        the tags is changed.
-
-        Args:
-            network: a trained `Tagger`.
-            lines: with or without their newlines.
-            where: what is being read, for messages.
-            report: hears how many lines are done.
-            total: how many there are, if that is known.
-
-        Returns:
-            One sentence at a time, in the form from which the network learned.
-        """
-        tagged = self.tagged(network, sentences_of(lines, where, self.form), report, total)
-        yield from map(self.written, tagged)
-
     def written(self, sentence: Sentence) -> str:
         """A tagged sentence in the form from which the network learned."""
         if self.form == FORMS[0]:
@@ -146,7 +119,10 @@ class TagCode:
         report: Report = silent,
         total: int | None = None,
     ) -> Iterator[Sentence]:
-        """The sentences with their tags; for the rest see `apply`."""
+        """The sentences with their tags; of CoNLL-U, only the column of the tags is changed.
+
+        `report` hears how many of `total` lines are done.
+        """
         what = "tagging the sentences"
         report(0, total, what)
         while some := list(islice(reading, TOGETHER)):
@@ -157,7 +133,11 @@ class TagCode:
 
 
 def sentences_of(lines: Iterable[str], where: str, form: str = FORMS[0]) -> Iterator[Sentence]:
-    """The sentences in lines of CoNLL-U, of plain words or, in the form columns, of a word each."""
+    """The sentences in lines of CoNLL-U, of plain words or, in the form columns, of a word each.
+
+    Lines are CoNLL-U if the first one is a comment or has tabs; but if the network learned from
+    columns, others than ten of them are a word and what follows.
+    """
     whole = (line if line.endswith("\n") else f"{line}\n" for line in lines)
     first = next(whole, None)
     if first is None:

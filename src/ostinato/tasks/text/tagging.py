@@ -255,9 +255,10 @@ class Tagging(Finite, FileTask, AnsweringTask, PassageTask, StartedTask):
 
     @classmethod
     def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
-        """The sentences in the form from which the network learned; see `TagCode.apply`.
+        """The sentences in the form from which the network learned.
 
-        In memory the sentences are lines, or a list of words each.
+        They are read from lines of CoNLL-U, of a word each, or of sentences with spaces between the
+        words (see `sentences_of`); in memory they are such lines, or a list of words each.
         """
         code = TagCode.from_json(how.artefacts)
         if isinstance(how.given, list | tuple) and not all(isinstance(x, str) for x in how.given):

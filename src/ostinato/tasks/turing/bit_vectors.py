@@ -25,8 +25,10 @@ from ..checks import checked_length, checked_part
 from ..framing import PerStep
 from ..generated import PLACES, Generated
 from ..losses import BinaryCrossEntropy
-from ..metrics import Metric, Ratio, StepMean, counted, total, values_of
+from ..metrics import Ratio, StepMean, counted, total, values_of
+from ..task import Task
 
+Draw = Callable[[np.random.Generator, int], Batch]  # draws so many sequences
 FEW = 64  # longer sequences
 LONGER = 3  # the place of the random numbers of longer sequences
 
@@ -124,30 +126,28 @@ class BitVectors(Generated):
     def checked(self, length: int | None) -> int:
         return checked_length(self, length, self.steps(self.fewest))
 
-    def longer(self) -> dict[str, Callable[[np.random.Generator, int], Batch]]:
+    def longer(self) -> dict[str, Draw]:
         """Sequences longer than those of training, by what they are."""
         return {}
 
     def scores(self, network: Model, part: str) -> dict[str, Any]:
         """Bits per sequence and share of wrong bits of longer sequences than in training."""
-        place = LONGER, PLACES[checked_part(part)]
-        return scores_on(
-            {name: draw(random(self.seed, *place), FEW) for name, draw in self.longer().items()},
-            self.metrics,
-            network,
-        )
+        return scores_on_longer(self, self.longer(), network, part)
 
 
-def scores_on(
-    batches: dict[str, Batch], metrics: tuple[Metric, ...], network: Model
+def scores_on_longer(
+    task: Task, longer: Mapping[str, Draw], network: Model, part: str
 ) -> dict[str, float | None]:
-    """The metrics of a network, with noise off, on some batches by name."""
+    """The metrics of a network, with noise off, on sequences longer than those of training."""
+    place = LONGER, PLACES[checked_part(part)]
     scores: dict[str, float | None] = {}
-    for name, batch in batches.items():
+    for name, draw in longer.items():
+        batch = draw(random(task.seed, *place), FEW)
         with own_precision(network):
             outputs = outputs_on(network, batch.arrays)
-        values = values_of(metrics, [counted(metrics, outputs, batch)])
-        scores |= {f"{m.name}, {name}": value for m, value in zip(metrics, values, strict=True)}
+        values = values_of(task.metrics, [counted(task.metrics, outputs, batch)])
+        named = zip(task.metrics, values, strict=True)
+        scores |= {f"{metric.name}, {name}": value for metric, value in named}
     return scores
 
 

@@ -1,6 +1,7 @@
 """The dynamic n-grams task of the neural Turing machine."""
 
 import dataclasses
+import functools
 from typing import Any
 
 import numpy as np
@@ -8,10 +9,8 @@ import numpy as np
 from ...cells import Model
 from ...data import Batch
 from ...settings import setting
-from ..batches import random
-from ..checks import checked_part
-from ..generated import PLACES, Length, Synthetic
-from .bit_vectors import BITS, FEW, LONGER, by_machine, random_bits, scores_on
+from ..generated import Length, Synthetic
+from .bit_vectors import BITS, by_machine, random_bits, scores_on_longer
 
 
 class NTMNgrams(Synthetic):
@@ -97,8 +96,9 @@ class NTMNgrams(Synthetic):
 
     def scores(self, network: Model, part: str) -> dict[str, Any]:
         """Bits per sequence and share of wrong bits of sequences of twice the length."""
-        rng, twice = random(self.seed, LONGER, PLACES[checked_part(part)]), 2 * self.length
-        return scores_on({f"{twice} bits": self.draw(rng, FEW, twice)}, self.metrics, network)
+        twice = 2 * self.length
+        longer = {f"{twice} bits": functools.partial(self.draw, length=twice)}
+        return scores_on_longer(self, longer, network, part)
 
 
 def bayes_optimal(bits: np.ndarray, order: int) -> np.ndarray:

@@ -1,7 +1,6 @@
 """The tasks of the neural Turing machine on bit vectors: copy, repeat copy, recall and sort."""
 
 import dataclasses
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 from ...data import Batch
 from ...errors import BadInput
 from ...settings import setting
-from .bit_vectors import BitVectors, Items, by_machine, entropy, random_bits, sequences
+from .bit_vectors import BitVectors, Draw, Items, by_machine, entropy, random_bits, sequences
 
 
 class NTMCopy(BitVectors):
@@ -55,7 +54,7 @@ class NTMCopy(BitVectors):
             xs[n, row, -1] = weights[n + 1 : 2 * n + 1, row] = 1
         return Batch(xs, targets, weights, lengths=(2 * counts + 1).astype(np.int32))
 
-    def longer(self) -> dict[str, Callable[[np.random.Generator, int], Batch]]:
+    def longer(self) -> dict[str, Draw]:
         return {
             f"{n} vectors": partial(self.draw, min_items=n, max_items=n)
             for n in (3 * self.max_items, 6 * self.max_items)
@@ -134,7 +133,7 @@ class NTMRepeatCopy(BitVectors):
             targets[end, row, -1] = weights[n + 1 : end + 1, row] = 1
         return Batch(xs, targets, weights, lengths=(ends + 1).astype(np.int32))
 
-    def longer(self) -> dict[str, Callable[[np.random.Generator, int], Batch]]:
+    def longer(self) -> dict[str, Draw]:
         n, r = 2 * self.max_items, 2 * self.repeats
         return {
             f"{n} vectors, {self.repeats} times": partial(
@@ -211,7 +210,7 @@ class NTMRecall(BitVectors):
         lengths = each * counts + 2 * self.vectors + 2
         return Batch(xs, targets, weights, lengths=lengths.astype(np.int32))
 
-    def longer(self) -> dict[str, Callable[[np.random.Generator, int], Batch]]:
+    def longer(self) -> dict[str, Draw]:
         return {
             f"{n} items": partial(self.draw, min_items=n, max_items=n)
             for n in (10, 20)
@@ -288,7 +287,7 @@ class NTMSort(BitVectors):
         weights[max_items + 1 :] = 1
         return Batch(xs, targets, weights)
 
-    def longer(self) -> dict[str, Callable[[np.random.Generator, int], Batch]]:
+    def longer(self) -> dict[str, Draw]:
         return {
             f"{n} vectors, {self.answers(n)} of them sorted": partial(
                 self.draw, min_items=n, max_items=n

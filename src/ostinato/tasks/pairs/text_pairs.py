@@ -9,7 +9,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 from ...data.files import whole_path
 from ...data.splits import PARTS, shares
 from ...data.tokens import LEVELS, RESERVED, SUBWORDS, Tokens
-from ...names import counted
 from ...settings import setting
 from ..abilities import AnsweringTask, OnFileTask
 from ..applying import ApplyOptions

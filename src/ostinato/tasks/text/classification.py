@@ -16,7 +16,6 @@ from ...data.splits import PARTS, shares
 from ...data.vocabulary import checked_texts
 from ...data.words import Words
 from ...errors import BadInput, naming
-from ...names import counted as number_of
 from ...settings import setting
 from ..abilities import PassageTask, StartedTask
 from ..applying import ApplyOptions, with_notes

@@ -1,6 +1,6 @@
 """How long a training step would take on devices that are not here, and what bounds it.
 
-What a step computes is counted in its program (`work`), traced with the kernels that the device
+What a step computes is counted in its program (`operations`), traced with the kernels that the device
 would have. Each step of a loop through time takes
 
     scan      tick + (products + sums) launch + Σ max(f, √(f full)) / flops + bytes / bandwidth
@@ -37,7 +37,7 @@ from .build import build_learner, build_task, precision
 from .config import Config
 from .fit import per_device
 from .network.budget import network_shapes, parameter_count, units_of
-from .work import Part, parts_of
+from .operations import Part, parts_of
 
 USUAL = (1, 2, 4, 8, 16, 64)
 

@@ -1,7 +1,7 @@
 """The studio: a local page over run folders, `ostinato studio [FOLDER]`.
 
 The run folder is the only store. The server needs no JAX: what does, such as the doctor or a form
-of all settings, runs in a process of its own (`work`).
+of all settings, runs in a process of its own (`worker_process`).
 """
 
 from typing import TYPE_CHECKING

@@ -28,7 +28,7 @@ from .browse import Files
 from .folder import Digests, Folder, NoRun, newest_checkpoint
 from .follow import Follower
 from .views import chart_view, compare_view, pages_of, run_view
-from .work import Worker
+from .worker_process import Worker
 
 PAGES = {
     "/": ("runs", "Runs"),

@@ -1,4 +1,4 @@
-"""A process for what needs JAX: `python -m ostinato.studio.worker`, used by `work`.
+"""A process for what needs JAX: `python -m ostinato.studio.worker`, used by `worker_process`.
 
 It reads a request per line, `{"do": "findings", ...}`, and writes its answer as one line; some
 answers come in pieces, a line each. It runs at a low priority and on the CPU, so that it takes

@@ -13,8 +13,8 @@ import jax.numpy as jnp
 
 import ostinato
 from ostinato.cells import GRU, LSTM, MLSTM, MRNN, PeepholeLSTM
-from ostinato.runs.plan import Machine, chip_of
 from ostinato.runs.operations import Part, parts_of
+from ostinato.runs.plan import Machine, chip_of
 from ostinato.through_time.backends.persistent import as_on
 from ostinato.wiring import LayerNorm
 

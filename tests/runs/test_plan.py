@@ -12,8 +12,8 @@ from ostinato.errors import BadInput
 from ostinato.runs import Config
 from ostinato.runs.build import build_learner, build_network, build_task, precision
 from ostinato.runs.loop.step import compiled_step
-from ostinato.runs.plan import MACHINES, plan, seconds_of
 from ostinato.runs.operations import parts_of
+from ostinato.runs.plan import MACHINES, plan, seconds_of
 from plan_cases import CHECKED, FITTED, Case, parts_of_case
 
 H200, CORE = MACHINES["h200"], MACHINES["core"]

@@ -1,7 +1,7 @@
 """How long a training step would take on devices that are not here, and what bounds it.
 
-What a step computes is counted in its program (`operations`), traced with the kernels that the device
-would have. Each step of a loop through time takes
+What a step computes is counted in its program (`operations`), traced with the kernels that the
+device would have. Each step of a loop through time takes
 
     scan      tick + (products + sums) launch + Σ max(f, √(f full)) / flops + bytes / bandwidth
     kernel    exchanges · exchange + read / reading + Σ f / program + bytes / bandwidth

@@ -43,8 +43,8 @@ from ostinato.tasks import (
     Text,
 )
 from ostinato.tasks.metrics import counted, values_of
-from ostinato.tasks.pairs import captions, text_pairs
-from ostinato.tasks.pairs.write_answers import Answer
+from ostinato.tasks.pairs import captions
+from ostinato.tasks.pairs.write_answers import Answer, PairCode
 from ostinato.wiring import Network, OneHot, Readout, outputs_of
 
 UNITS = 3
@@ -743,7 +743,7 @@ def translation(folder: Path, kind: str) -> Numbers:
     said = [" ".join(w if w in known else "⟨unknown⟩" for w in text.split()) for text in right]
     said[0] = f"{said[0]} far far"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_pairs, "written", answered(said))
+        patch.setattr(PairCode, "written", answered(said))
         scores = {name.split(" (")[0]: x for name, x in task.scores(None, "valid").items()}
     expected = {
         "exact, beam of 5": sum(a == b for a, b in zip(said, right, strict=True)) / len(right),

@@ -3,6 +3,7 @@
 import itertools
 import statistics
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from ..report.charts import Chart, Lines, Series
@@ -86,25 +87,27 @@ def curve_charts(charts: Mapping[str, Mapping[str, Any]]) -> Charts:
     Args:
         charts: of each chart its `title`, `caption`, `x_title` and `y_title`, and how it is drawn.
     """
+    return partial(_curves, charts)  # not a nested function: recipes are sent to other machines
 
-    def draw(recipe: Recipe, results: list[Result]) -> list[Chart]:
-        drawn: list[Chart] = []
-        for name, words in charts.items():
-            series = [
-                Series(
-                    recipe.named(result.row, result.seed),
-                    result.curves[name]["x"],
-                    result.curves[name]["y"],
-                    group=recipe.titled(result.row),
-                )
-                for result in results
-                if name in result.curves and result.curves[name]["x"]
-            ]
-            if series:
-                drawn.append(Lines(name=name.replace(" ", "-"), series=series, **words))
-        return drawn
 
-    return draw
+def _curves(
+    charts: Mapping[str, Mapping[str, Any]], recipe: Recipe, results: list[Result]
+) -> list[Chart]:
+    drawn: list[Chart] = []
+    for name, words in charts.items():
+        series = [
+            Series(
+                recipe.named(result.row, result.seed),
+                result.curves[name]["x"],
+                result.curves[name]["y"],
+                group=recipe.titled(result.row),
+            )
+            for result in results
+            if name in result.curves and result.curves[name]["x"]
+        ]
+        if series:
+            drawn.append(Lines(name=name.replace(" ", "-"), series=series, **words))
+    return drawn
 
 
 def learning_curves(y_title: str, log_y: bool = False) -> Charts:

@@ -40,14 +40,14 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     os.environ["JAX_COMPILATION_CACHE_DIR"] = shared.name
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
-# Where no bytecode may be written, every process that a test starts would parse all libraries anew.
+# Where no bytecode may be written, each worker and every process that a test starts would parse all
+# libraries anew. Tests themselves run as they were told to; see `pytest_collection_finish`.
 if sys.dont_write_bytecode:
     parsed = tempfile.TemporaryDirectory(prefix="ostinato-parsed-")
     atexit.register(parsed.cleanup)
-    os.environ["PYTHONPYCACHEPREFIX"] = parsed.name
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = parsed.name
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-if "ostinato-parsed-" in (sys.pycache_prefix or ""):  # a worker does as the process that started it
-    sys.pycache_prefix, sys.dont_write_bytecode = None, True
+    sys.dont_write_bytecode = False
 
 # What a test trains with is allowed to be run later: not in the files of whoever runs the tests.
 if "ostinato-settings-" not in os.environ.get("XDG_CONFIG_HOME", ""):
@@ -109,12 +109,31 @@ def pytest_addoption(parser):
     parser.addoption("--minutes", type=float, help="start no test after this time")
 
 
+WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    """Let every other worker begin at the end, so that none parses what another one has parsed."""
+    report = yield
+    if WORKER[2:].isdigit() and int(WORKER[2:]) % 2 and isinstance(collector, pytest.Directory):
+        report.result.reverse()
+    return report
+
+
 def pytest_collection_modifyitems(config, items):
+    if WORKER:  # the same order in all of them
+        items.sort(key=lambda item: item.path.parts)
     places = {name: place for place, name in enumerate(LONG)}
     items.sort(key=lambda item: places.get(item.path.name, len(LONG)))
     if config.option.minutes is not None and items:  # those that are left out differ by the day
         first = items[datetime.date.today().toordinal() * 97 % len(items)].path
         items.sort(key=lambda item: str(item.path) < str(first))
+
+
+def pytest_collection_finish():
+    if "ostinato-parsed-" in (sys.pycache_prefix or ""):
+        sys.pycache_prefix, sys.dont_write_bytecode = None, True
 
 
 STARTED = time.monotonic()

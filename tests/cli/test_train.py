@@ -224,7 +224,7 @@ def test_files_that_are_no_settings(ostinato, tmp_path):
 )
 def test_wirings_from_the_command_line(ostinato, options):
     small = ("--task", "temporal-order", "--length", "12", "--batch", "4", "--steps", "2")
-    code, _, err = ostinato("train", *small, "--cell", "lstm", *options, "--run", "r", "--json")
+    code, _, err = ostinato("train", *small, "--cell", "simple", *options, "--run", "r", "--json")
     assert code == 0, err
     code, out, err = ostinato("evaluate", "r", "--json")
     assert code == 0 and 0 <= json.loads(out)["value"] <= 1, err

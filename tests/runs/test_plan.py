@@ -10,11 +10,13 @@ import pytest
 from everyday import some
 from ostinato.errors import BadInput
 from ostinato.runs import Config
-from ostinato.runs.build import build_learner, build_network, build_task, precision
+from ostinato.runs.build import build_learner, build_task, precision
 from ostinato.runs.loop.step import compiled_step
+from ostinato.runs.network.budget import network_shapes
 from ostinato.runs.operations import parts_of
 from ostinato.runs.plan import MACHINES, plan, seconds_of
 from plan_cases import CHECKED, FITTED, Case, parts_of_case
+from untrained import drawn
 
 H200, CORE = MACHINES["h200"], MACHINES["core"]
 # More than a fifth off, as docs/scaling.md says, and how far: sums over units within a scan, which
@@ -149,10 +151,11 @@ def test_memory_is_about_what_the_compiler_needs(settings, off):
     config = Config(**settings)
     with precision(config), jax.enable_x64(False):
         task = build_task(config)
-        network, learner = build_network(config, task), build_learner(config, task)
+        network, learner = drawn(network_shapes(config, task)), build_learner(config, task)
         batch = task.batch(0, config.batch_size).arrays
-        start = learner.start(network, batch)
-        arrays = eqx.filter(network, eqx.is_array), learner.initial(network), start, batch, 0
+        start = eqx.filter_eval_shape(learner.start, network, batch)
+        initial = eqx.filter_eval_shape(learner.initial, network)
+        arrays = eqx.filter(network, eqx.is_array), initial, start, batch, 0
         step = compiled_step(network, learner, 0)
         needs = step.lower(*arrays).compile().memory_analysis()
     sizes = needs.argument_size_in_bytes, needs.output_size_in_bytes, needs.temp_size_in_bytes

@@ -1,8 +1,10 @@
 """A headless browser, steered through the DevTools protocol over a pipe: nothing to install."""
 
+import atexit
 import base64
 import contextlib
 import fcntl
+import functools
 import json
 import os
 import select
@@ -19,10 +21,10 @@ FLAGS = (
 )
 
 
-class Browser:
-    """One tab of a browser: what it said to the console, and which addresses it asked."""
+class Chromium:
+    """A process that all tabs of this process share: to start it takes longer than a test."""
 
-    def __init__(self, width=1400, height=1000, dark=False):
+    def __init__(self):
         self.profile = tempfile.mkdtemp(prefix="ostinato-browser-")
         (read, self._write), (self._read, write) = os.pipe(), os.pipe()
         ends = [fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (read, write)]
@@ -40,32 +42,16 @@ class Browser:
         )
         for end in (read, write, *ends):
             os.close(end)
-        self.console, self.requests, self.answers = [], [], {}
-        self._number, self._kept, self._session = 0, b"", None
-        targets = self.call("Target.getTargets")["targetInfos"]
-        (page,) = [one for one in targets if one["type"] == "page"]
-        attached = self.call("Target.attachToTarget", targetId=page["targetId"], flatten=True)
-        self._session = attached["sessionId"]
-        for domain in ("Page", "Runtime", "Log", "Network"):
-            self.call(f"{domain}.enable")
-        self.size(width, height)
-        self.colours(dark)
+        self.tabs, self.answers, self._number, self._kept = {}, {}, 0, b""
+        atexit.register(self.close)
 
-    def size(self, width, height=1000):
-        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-        self.call("Emulation.setDeviceMetricsOverride", **metrics)
-
-    def colours(self, dark):
-        feature = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.call("Emulation.setEmulatedMedia", features=[feature])
-
-    def call(self, method, **parameters):
-        """The result of a command."""
+    def call(self, method, session=None, **parameters):
+        """The result of a command, to a tab or to all."""
         self._number += 1
         number = self._number
         message = {"id": number, "method": method, "params": parameters}
-        if self._session:
-            message["sessionId"] = self._session
+        if session:
+            message["sessionId"] = session
         os.write(self._write, json.dumps(message).encode() + b"\0")
         end = time.monotonic() + 90
         while number not in self.answers:
@@ -83,12 +69,58 @@ class Browser:
             raise EOFError("the browser has ended")
         *whole, self._kept = (self._kept + data).split(b"\0")
         for words in whole:
-            self._note(json.loads(words))
+            message = json.loads(words)
+            if "id" in message:
+                self.answers[message["id"]] = message
+            elif (tab := self.tabs.get(message.get("sessionId"))) is not None:
+                tab.note(message)
 
-    def _note(self, message):
-        if "id" in message:
-            self.answers[message["id"]] = message
-        elif message["method"] == "Network.requestWillBeSent":
+    def close(self):
+        with contextlib.suppress(OSError):
+            os.close(self._write)
+        self.process.terminate()
+        self.process.wait(20)
+        os.close(self._read)
+        shutil.rmtree(self.profile, ignore_errors=True)
+
+
+chromium = functools.cache(Chromium)
+
+
+class Browser:
+    """One tab: what it said to the console, and which addresses it asked.
+
+    It has cookies and a store of its own, as if the browser had been started anew.
+    """
+
+    def __init__(self, width=1400, height=1000, dark=False):
+        self.console, self.requests = [], []
+        self._all, self._session = chromium(), None
+        self._context = self.call("Target.createBrowserContext")["browserContextId"]
+        place = {"url": "about:blank", "browserContextId": self._context}
+        target = self.call("Target.createTarget", **place)["targetId"]
+        attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
+        self._session, self.process = attached["sessionId"], self._all.process
+        self._all.tabs[self._session] = self
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+        self.size(width, height)
+        self.colours(dark)
+
+    def size(self, width, height=1000):
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.call("Emulation.setDeviceMetricsOverride", **metrics)
+
+    def colours(self, dark):
+        feature = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.call("Emulation.setEmulatedMedia", features=[feature])
+
+    def call(self, method, **parameters):
+        """The result of a command."""
+        return self._all.call(method, self._session, **parameters)
+
+    def note(self, message):
+        if message["method"] == "Network.requestWillBeSent":
             self.requests.append(message["params"]["request"]["url"])
         elif message["method"] == "Log.entryAdded":
             self.console.append(message["params"]["entry"]["text"])
@@ -168,9 +200,5 @@ class Browser:
             file.write(base64.b64decode(found["data"]))
 
     def close(self):
-        with contextlib.suppress(OSError):
-            os.close(self._write)
-        self.process.terminate()
-        self.process.wait(20)
-        os.close(self._read)
-        shutil.rmtree(self.profile, ignore_errors=True)
+        del self._all.tabs[self._session]
+        self._all.call("Target.disposeBrowserContext", browserContextId=self._context)

@@ -1,5 +1,7 @@
 """Ridge regression and recursive least squares against dense solutions."""
 
+import functools
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -13,17 +15,20 @@ from ostinato.errors import BadInput
 from ostinato.learning import Objective
 from ostinato.losses import BinaryCrossEntropy, SquaredError
 from ostinato.report.network_charts import activity
-from ostinato.reservoir import MLP, OutputFeedback, RecursiveLeastSquares, Reservoir, Ridge
-from ostinato.reservoir.ridge import errors, fitted, no_moments, solutions, with_steps
+from ostinato.reservoir import MLP, OutputFeedback, RecursiveLeastSquares, Reservoir, Ridge, ridge
+from ostinato.reservoir.ridge import no_moments, solutions
 from ostinato.wiring import Network, Readout
 
 KEY = jax.random.key(5)
+errors, with_steps = jax.jit(ridge.errors), jax.jit(ridge.with_steps)
+fitted = jax.jit(ridge.fitted, static_argnames="bias")
 RANDOM = np.random.default_rng(6)
 XS, YS = RANDOM.normal(size=(120, 2, 3)), RANDOM.normal(size=(120, 2, 2))
 WEIGHTS = (RANDOM.random((120, 2)) < 0.8).astype(np.float32)
 WEIGHTS[:20] = 0
 
 
+@functools.cache
 def network(bias):
     one, two = jax.random.split(KEY)
     return Network(Reservoir(3, 10, key=one), Readout(10, 2, key=two, bias=bias))
@@ -99,12 +104,12 @@ def test_strength_is_chosen_by_cross_validation():
             a, b = x[folds != fold], y[folds != fold]
             found = np.linalg.solve(a.T @ a + strength * np.eye(8), a.T @ b)
             wrong[n] += np.sum((x[folds == fold] @ found - y[folds == fold]) ** 2)
-    moments = with_steps(no_moments(3, 8, 1), x, y, jnp.ones(60), jnp.asarray(folds))
-    best, solution = fitted(moments, jnp.asarray(strengths), bias=False)
+    moments = with_steps(no_moments(3, 8, 1), x, y, np.ones(60), folds)
+    best, solution = fitted(moments, strengths, bias=False)
     assert best == strengths[np.argmin(wrong)] == 30
     whole = np.linalg.solve(x.T @ x + 30 * np.eye(8), x.T @ y)
     np.testing.assert_allclose(solution, whole, atol=1e-12)
-    total = jax.tree.map(lambda a: a[0], moments.total)
+    total = jax.tree.map(lambda a: a[0], jax.device_get(moments).total)
     np.testing.assert_allclose(errors(solution, total), np.sum((x @ whole - y) ** 2), rtol=1e-10)
 
 
@@ -137,7 +142,9 @@ def test_bits_are_fitted_so_that_the_sign_of_the_logit_is_right():
     for kind in (lambda o: Ridge(o, 1, 0.1), RecursiveLeastSquares):
         signs, plain = kind(Objective(BinaryCrossEntropy())), kind(Objective(SquaredError()))
         found = [
-            learner.step(start, learner.initial(start), None, Batch(XS, ys, WEIGHTS).arrays)[0]
+            jax.jit(learner.step)(
+                start, learner.initial(start), None, Batch(XS, ys, WEIGHTS).arrays
+            )[0]
             for learner, ys in ((signs, bits), (plain, 2 * bits - 1))
         ]
         np.testing.assert_allclose(found[0].readout.V, found[1].readout.V, atol=1e-12)

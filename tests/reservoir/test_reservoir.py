@@ -15,24 +15,26 @@ from ostinato.weights import trained_names
 from ostinato.wiring import Network, Readout
 
 KEY = jax.random.key(3)
-XS = jax.random.normal(jax.random.key(4), (30, 2, 3))
+XS = np.random.default_rng(4).normal(size=(30, 2, 3))
+# Compiled, because one by one their operations would take far longer.
+drawn = jax.jit(BlockSparse.random, static_argnums=(1, 2))
+dense = jax.jit(BlockSparse.dense)
 
 
 @pytest.mark.parametrize(("units", "connectivity"), [(1, 1.0), (7, 0.5), (203, 0.4)])
 def test_product_is_that_of_the_dense_matrix(units, connectivity):
-    R = BlockSparse.random(KEY, units, connectivity).with_radius(0.8)
-    h = jax.random.normal(KEY, (2, 3, units))
-    np.testing.assert_allclose(h @ R, h @ R.dense(), atol=1e-12)
-    np.testing.assert_allclose(np.asarray(h) @ R, h @ R.dense(), atol=1e-12)
-    whole = np.asarray(R.dense())
+    R = drawn(KEY, units, connectivity).with_radius(0.8)
+    h, whole = np.random.default_rng(3).normal(size=(2, 3, units)), np.asarray(dense(R))
+    np.testing.assert_allclose(jax.jit(lambda h, R: h @ R)(h, R), h @ whole, atol=1e-12)
+    np.testing.assert_allclose(h @ R, h @ whole, atol=1e-12)
     assert np.abs(np.linalg.eigvals(whole)).max() == pytest.approx(0.8, rel=1e-6)
     assert np.mean(whole != 0) == pytest.approx(connectivity, abs=0.08)
 
 
 def test_spectral_radius_of_a_thousand_units():
     """Arnoldi iterations must not miss the largest of many eigenvalues of about the same size."""
-    R = BlockSparse.random(jax.random.key(0), 1000, 0.1).with_radius(0.9)
-    found = np.linalg.eigvals(np.asarray(R.dense()))
+    R = drawn(jax.random.key(0), 1000, 0.1).with_radius(0.9)
+    found = np.linalg.eigvals(np.asarray(dense(R)))
     sizes = np.sort(np.abs(found))[::-1][:6]
     assert sizes[0] == pytest.approx(0.9, rel=1e-6)
     np.testing.assert_allclose(np.abs(R.outermost()), sizes, rtol=1e-8)

@@ -1,12 +1,15 @@
 """Reservoirs from the command line: fit, stop, resume, evaluate, forecast."""
 
 import json
+from functools import cache
 
 import numpy as np
 import pytest
 
+from ostinato.report import run_page
 from ostinato.runs import Config, open_run, train
 from ostinato.tasks import MackeyGlass
+from ostinato.tasks.series import systems
 
 MACKEY = {
     "task": "mackey-glass", "samples": 2000, "washout": 100, "length": 100, "cell": "reservoir",
@@ -22,7 +25,9 @@ def options(**settings):
     ]
 
 
-def test_fits_forecasts_and_reports(ostinato, tmp_path):
+def test_fits_forecasts_and_reports(ostinato, tmp_path, monkeypatch):
+    monkeypatch.setattr(systems, "mackey_glass", cache(systems.mackey_glass))  # for four commands
+    monkeypatch.setattr(run_page, "write_picture", lambda *_: None)  # which takes most of the time
     code, out, err = ostinato("train", *options(**MACKEY, learner="ridge", run="one"))
     assert code == 0, err
     run = open_run(tmp_path / "one")

@@ -134,7 +134,7 @@ class Layer(Model):
         """The layer itself, the inputs of the batch, and `None` for its initial state.
 
         Example:
-            >>> batch = ostinato.data.Batch(jnp.ones((5, 2, 3)), None, jnp.ones((5, 2)))
+            >>> batch = ostinato.data.Batch(np.ones((5, 2, 3)), None, np.ones((5, 2)))
             >>> layer, inputs, state = network.prepare(ostinato.unroll, batch)
             >>> layer is network, inputs.shape, state
             (True, (5, 2, 3), None)

@@ -41,8 +41,8 @@ def best_path(outputs: jax.Array, lengths: Any = None) -> tuple[jax.Array, jax.A
         Symbols `(T, B)` and booleans `(T, B)`, false for blanks, repeats and padding.
 
     Example:
-        >>> path = jnp.array([0, 2, 2, 0, 2, 1])[:, None]
-        >>> symbols, kept = best_path(jax.nn.one_hot(path, 3))
+        >>> outputs = np.eye(3)[[[0], [2], [2], [0], [2], [1]]]
+        >>> symbols, kept = map(np.asarray, jax.jit(best_path)(outputs))
         >>> symbols[kept].tolist()
         [2, 2, 1]
     """
@@ -65,8 +65,8 @@ def ctc_greedy(outputs: Any, lengths: Any = None) -> list[np.ndarray]:
         For each sequence its labels, from 1.
 
     Example:
-        >>> path = jnp.array([[0, 1], [2, 1], [2, 1], [0, 1]])
-        >>> [labels.tolist() for labels in ctc_greedy(jax.nn.one_hot(path, 3))]
+        >>> outputs = np.eye(3)[[[0, 1], [2, 1], [2, 1], [0, 1]]]
+        >>> [labels.tolist() for labels in ctc_greedy(outputs)]
         [[2], [1]]
     """
     outputs, lengths = _checked(outputs, lengths)
@@ -94,7 +94,7 @@ def ctc_beam(outputs: Any, lengths: Any = None, *, width: int = 16, count: int =
     Example:
         `- -` is the most probable path, but the three paths of `a` together are more probable:
 
-        >>> outputs = jnp.log(jnp.array([[[0.6, 0.4]], [[0.6, 0.4]]]))
+        >>> outputs = np.log([[[0.6, 0.4]], [[0.6, 0.4]]])
         >>> ctc_greedy(outputs)[0].tolist()
         []
         >>> labels, log_probability = ctc_beam(outputs)[0][0]

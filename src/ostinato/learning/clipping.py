@@ -99,7 +99,7 @@ def norm_of(x: Any) -> jax.Array:
     power of two first; for all others the result is exactly that of `jnp.linalg.norm`.
 
     Example:
-        >>> float(norm_of(jnp.array([3e30, 4e30], jnp.float32)) / 5e30).__round__(5)
+        >>> round(float(jax.jit(norm_of)(np.array([3e30, 4e30], np.float32))) / 5e30, 5)
         1.0
     """
     x = jnp.asarray(x)
@@ -119,7 +119,7 @@ def norms_of(tree: Any) -> tuple[jax.Array, jax.Array]:
     """The norm of each array of a tree, in the order of its leaves, and that of all together.
 
     Example:
-        >>> norms, norm = norms_of({"W": jnp.array([[3.0, 0.0]]), "b": jnp.array([4.0])})
+        >>> norms, norm = jax.jit(norms_of)({"W": np.array([[3.0, 0.0]]), "b": np.array([4.0])})
         >>> norms.tolist(), float(norm)
         ([3.0, 4.0], 5.0)
     """

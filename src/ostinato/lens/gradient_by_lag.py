@@ -270,28 +270,39 @@ def reach(
     layer, xs, begin = network.prepare(unroll, batch.arrays)
     state = state if layer is network else begin
     vectors, reading = layer.on_vectors(jnp.asarray(xs))
-    marks = batch.marks
-
-    @eqx.filter_jit
-    def loss(vectors: jax.Array, target: Any) -> tuple[jax.Array, jax.Array]:
-        ys, _ = unroll(reading, vectors, state, **marks)
-        logs = jax.nn.log_softmax(ys[step, 0])
-        target = jnp.argmax(logs) if target is None else target
-        return -logs[target], target
-
     right = int(passage.targets[at])
     target = target if target is not None else None if right < 0 else right
-    (value, chosen), gradient = jax.value_and_grad(loss, has_aux=True)(vectors, target)
-    chosen = int(chosen)
+    asked = None if target is None else np.asarray(target)
+    found = _followed(reading, vectors, state, asked, step, batch.marks)
+    value, chosen, gradient, names, profiles = jax.device_get(found)
+    norms = np.linalg.norm(gradient[: len(places), 0].astype(float), axis=-1)
+    named = zip(map(state_name, names), profiles, strict=True)
+    by_lag = {name: np.asarray(profile[: step + 1], float) for name, profile in named}
+    return Reach(at, int(chosen), float(value), by_lag, places, norms)
+
+
+@eqx.filter_jit
+def _followed(
+    network: Layer, vectors: jax.Array, state: Any, target: Any, step: int, marks: dict[str, Any]
+) -> tuple[jax.Array, jax.Array, jax.Array, list[str], list[jax.Array]]:
+    """The loss at a step, its target, its gradient at the inputs, and names and errors of states.
+
+    Compiled as a whole: one by one its operations would be as many programs.
+    """
+
+    def loss(vectors: jax.Array) -> tuple[jax.Array, jax.Array]:
+        ys, _ = unroll(network, vectors, state, **marks)
+        logs = jax.nn.log_softmax(ys[step, 0])
+        chosen = jnp.argmax(logs) if target is None else target
+        return -logs[chosen], chosen
+
+    (value, chosen), gradient = jax.value_and_grad(loss, has_aux=True)(vectors)
     errors = gradient_by_lag(
-        reading,
+        network,
         vectors,
         lambda y: -jax.nn.log_softmax(y)[..., chosen],
         state,
         at=step,
         **marks,
     )
-    norms = np.asarray(jnp.linalg.norm(gradient[: len(places), 0], axis=-1), float)
-    named = {state_name(name): profile for name, profile in errors.items()}
-    by_lag = {name: np.asarray(profile[: step + 1], float) for name, profile in named.items()}
-    return Reach(at, chosen, float(value), by_lag, places, norms)
+    return value, chosen, gradient, list(errors), list(errors.values())

@@ -373,7 +373,7 @@ def reservoir_matrices(network: Model) -> dict[str, BlockSparse]:
     """The sparse recurrent matrices of a network by their paths, lowest layer first.
 
     Example:
-        >>> deep = Stack.of(Reservoir, 3, [20, 20], key=key)
+        >>> deep = Stack.of(Reservoir, 3, [50, 50], key=key)
         >>> list(reservoir_matrices(deep))
         ['.layers[0].R', '.layers[1].R']
     """

@@ -103,7 +103,7 @@ class MLP(eqx.Module):
     Shapes: h `(..., units)`, o `(..., outputs)`.
 
     Example:
-        >>> MLP(50, 20, 2, key=jax.random.key(0))(jnp.ones((8, 50))).shape
+        >>> eqx.filter_jit(MLP(50, 20, 2, key=jax.random.key(0)))(np.ones((8, 50))).shape
         (8, 2)
     """
 

@@ -95,7 +95,7 @@ def search(
     Example:
         >>> from ostinato.tasks import MackeyGlass
         >>> task = MackeyGlass(samples=1500, washout=50, length=100)
-        >>> found = search(task, key=jax.random.key(0), units=30, rounds=1, together=4)
+        >>> found = search(task, key=jax.random.key(0), units=50, rounds=1, together=4)
         >>> len(found.trials), found.value == min(value for _, value in found.trials)
         (4, True)
     """

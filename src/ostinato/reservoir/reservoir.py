@@ -35,10 +35,10 @@ class Reservoir(Leaky):
     Shapes: x `(..., inputs)`, state and y `(..., units)`.
 
     Example:
-        >>> cell = Reservoir(3, 200, key=jax.random.key(0), radius=0.9, leak=0.5)
+        >>> cell = Reservoir(3, 50, key=jax.random.key(0), radius=0.9, leak=0.5)
         >>> ys, h = ostinato.unroll(cell, xs)
         >>> ys.shape
-        (10, 4, 200)
+        (10, 4, 50)
     """
 
     @dataclasses.dataclass(frozen=True)

@@ -39,11 +39,12 @@ class Moments(NamedTuple):
 
     Example:
         >>> moments = no_moments(5, 3, 1)
-        >>> x = jax.random.normal(jax.random.key(0), (100, 3))
-        >>> y = x @ jnp.array([[1.0], [2.0], [3.0]])
-        >>> moments = with_steps(moments, x, y, jnp.ones(100), jnp.arange(100) % 5)
-        >>> strength, solution = fitted(moments, jnp.array([1e-6, 1.0]), bias=False)
-        >>> [round(v, 3) for v in solution[:, 0].tolist()]
+        >>> x = np.random.default_rng(0).normal(size=(100, 3))
+        >>> y = x @ np.array([[1.0], [2.0], [3.0]])
+        >>> moments = jax.jit(with_steps)(moments, x, y, np.ones(100), np.arange(100) % 5)
+        >>> best = jax.jit(fitted, static_argnames="bias")
+        >>> strength, solution = best(moments, np.array([1e-6, 1.0]), bias=False)
+        >>> [round(v, 3) for v in np.ravel(solution).tolist()]
         [1.0, 2.0, 3.0]
     """
 
@@ -213,7 +214,8 @@ class Ridge(ReadoutLearner):
         >>> learner_state, state = learner.initial(network), learner.start(network, batch)
         >>> step = eqx.filter_jit(learner.step)
         >>> after, learner_state, state, report = step(network, learner_state, state, batch)
-        >>> bool(Objective(SquaredError()).value(after, batch, None)[0] < report["loss"])
+        >>> value = eqx.filter_jit(Objective(SquaredError()).value)
+        >>> bool(value(after, batch, None)[0] < report["loss"])
         True
     """
 

@@ -99,9 +99,9 @@ class F1(Metric):
     """The F1 score, averaged over the classes that occur among predictions or targets.
 
     Example:
-        >>> outputs = jnp.eye(3)[jnp.array([[0, 1, 1]])]
-        >>> metric, batch = F1(3), Batch(None, jnp.array([[0, 1, 0]]), jnp.ones((1, 3)))
-        >>> round(metric.value(metric.counts(outputs, batch)), 3)  # ⅔ for both classes
+        >>> outputs = np.eye(3)[[[0, 1, 1]]]
+        >>> metric, batch = F1(3), Batch(None, np.array([[0, 1, 0]]), np.ones((1, 3)))
+        >>> round(metric.value(jax.jit(metric.counts)(outputs, batch)), 3)  # ⅔ for both classes
         0.667
     """
 

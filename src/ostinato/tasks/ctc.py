@@ -52,10 +52,10 @@ class CTC(Loss):
     The loss is not convex in the outputs, so `hessian`, which is exact, may be indefinite.
 
     Example:
-        >>> labels, weights = jnp.array([[1], [2]]), jnp.ones((2, 1))
+        >>> labels, weights = np.array([[1], [2]]), np.ones((2, 1))
         >>> batch = Batch(None, labels, weights)
-        >>> outputs = jnp.log(jnp.array([[[0.2, 0.7, 0.1]], [[0.2, 0.1, 0.7]]]))  # one path: a b
-        >>> round(float(jnp.exp(-jax.jit(CTC().total)(outputs, batch))), 3)
+        >>> outputs = np.log([[[0.2, 0.7, 0.1]], [[0.2, 0.1, 0.7]]])  # one path: a b
+        >>> round(math.exp(-jax.jit(CTC().total)(outputs, batch)), 3)
         0.49
     """
 
@@ -104,8 +104,8 @@ def log_likelihoods(outputs: jax.Array, lengths: jax.Array, transcript: jax.Arra
         transcript: `(L,)`, labels from 1, then 0 as padding.
 
     Example:
-        >>> outputs = jnp.log(jnp.array([[[0.2, 0.7, 0.1]], [[0.2, 0.1, 0.7]]]))
-        >>> likely = jax.jit(log_likelihoods)(outputs, jnp.array([2]), jnp.array([1, 2]))
+        >>> outputs = np.log([[[0.2, 0.7, 0.1]], [[0.2, 0.1, 0.7]]])
+        >>> likely = log_likelihoods(outputs, np.array([2]), np.array([1, 2]))
         >>> round(float(likely[0]), 4)
         -0.7133
     """
@@ -119,7 +119,7 @@ def steps_needed(labels: jax.Array, weights: jax.Array) -> jax.Array:
     """`(B,)`, the fewest steps that a transcript fits into: its labels, and a blank per repeat.
 
     Example:
-        >>> steps_needed(jnp.array([[1], [1], [2]]), jnp.ones((3, 1))).tolist()
+        >>> steps_needed(np.array([[1], [1], [2]]), np.ones((3, 1))).tolist()
         [4]
     """
     counted = weights > 0
@@ -176,8 +176,8 @@ def edit_distances(
         Whole numbers `(B,)`.
 
     Example:
-        >>> said, right = jnp.array([[1], [9], [2]]), jnp.array([[1], [2], [2], [0]])
-        >>> edit_distances(said, said < 9, right, jnp.array([3])).tolist()
+        >>> said, right = np.array([[1], [9], [2]]), np.array([[1], [2], [2], [0]])
+        >>> jax.jit(edit_distances)(said, said < 9, right, np.array([3])).tolist()
         [1]
     """
     places = jnp.arange(len(right) + 1)[:, None]
@@ -201,10 +201,10 @@ class LabelErrorRate(Ratio):
     For outputs and batches as `CTC` takes them. It can exceed 1, because of insertions.
 
     Example:
-        >>> outputs = jax.nn.one_hot(jnp.array([[1], [1], [0], [2]]), 3)
-        >>> batch = Batch(None, jnp.array([[1], [1]]), jnp.ones((2, 1)))
+        >>> outputs = np.eye(3)[[[1], [1], [0], [2]]]
+        >>> batch = Batch(None, np.array([[1], [1]]), np.ones((2, 1)))
         >>> metric = LabelErrorRate()
-        >>> metric.value(metric.counts(outputs, batch))  # 1 2 in place of 1 1
+        >>> metric.value(jax.jit(metric.counts)(outputs, batch))  # 1 2 in place of 1 1
         0.5
     """
 
@@ -220,10 +220,10 @@ class WordAccuracy(Ratio):
     """The share of sequences whose most probable path is the right transcript as a whole.
 
     Example:
-        >>> outputs = jax.nn.one_hot(jnp.array([[1, 1], [1, 0], [0, 2]]), 3)
-        >>> batch = Batch(None, jnp.array([[1, 1], [1, 2]]), jnp.ones((2, 2)))
+        >>> outputs = np.eye(3)[[[1, 1], [1, 0], [0, 2]]]
+        >>> batch = Batch(None, np.array([[1, 1], [1, 2]]), np.ones((2, 2)))
         >>> metric = WordAccuracy()
-        >>> metric.value(metric.counts(outputs, batch))  # 1 in place of 1 1, and 1 2
+        >>> metric.value(jax.jit(metric.counts)(outputs, batch))  # 1 in place of 1 1, and 1 2
         0.5
     """
 

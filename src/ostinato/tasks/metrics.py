@@ -50,9 +50,9 @@ class Metric(abc.ABC):
             things, such as an accuracy and a cross-entropy.
 
     Example:
-        >>> batch = Batch(None, jnp.array([[0, 1]]), jnp.ones((1, 2)))
+        >>> batch = Batch(None, np.array([[0, 1]]), np.ones((1, 2)))
         >>> metric = Accuracy()
-        >>> metric.value(metric.counts(jnp.array([[[2.0, 1.0], [3.0, 1.0]]]), batch))
+        >>> metric.value(jax.jit(metric.counts)(np.array([[[2.0, 1.0], [3.0, 1.0]]]), batch))
         0.5
     """
 
@@ -107,7 +107,7 @@ def values_of(metrics: tuple[Metric, ...], counts: Sequence[list[Any]]) -> list[
     Example:
         >>> batch = Batch(None, np.array([[0, 1]]), np.ones((1, 2)))
         >>> metrics = (Accuracy(),)
-        >>> values_of(metrics, [counted(metrics, jnp.ones((1, 2, 2)), batch)])
+        >>> values_of(metrics, [counted(metrics, np.ones((1, 2, 2)), batch)])
         [0.5]
     """
     if not counts:
@@ -298,9 +298,9 @@ class ErrorInUnits(StepMean):
         factors: s of each output.
 
     Example:
-        >>> batch = Batch(None, jnp.zeros((3, 2, 1)), jnp.ones((3, 2)))
+        >>> batch = Batch(None, np.zeros((3, 2, 1)), np.ones((3, 2)))
         >>> metric = ErrorInUnits((10.0,))
-        >>> metric.value(metric.counts(jnp.ones((3, 2, 1)), batch))
+        >>> metric.value(jax.jit(metric.counts)(np.ones((3, 2, 1)), batch))
         100.0
     """
 
@@ -340,9 +340,9 @@ class RSquared(Metric):
     It is averaged over the outputs that vary, each with the same weight whatever its units.
 
     Example:
-        >>> targets = jnp.array([[[0.0], [2.0]], [[4.0], [6.0]]])
-        >>> metric, batch = RSquared(), Batch(None, targets, jnp.ones((2, 2)))
-        >>> metric.value(metric.counts(targets + 1, batch))  # 1 - 4 / 20
+        >>> targets = np.array([[[0.0], [2.0]], [[4.0], [6.0]]])
+        >>> metric, batch = RSquared(), Batch(None, targets, np.ones((2, 2)))
+        >>> metric.value(jax.jit(metric.counts)(targets + 1, batch))  # 1 - 4 / 20
         0.8
     """
 
@@ -369,9 +369,9 @@ class NormalisedError(RSquared):
     """The root mean squared error divided by the deviation of the targets: 1 for their mean.
 
     Example:
-        >>> targets = jnp.array([[[0.0], [2.0]], [[4.0], [6.0]]])
-        >>> metric, batch = NormalisedError(), Batch(None, targets, jnp.ones((2, 2)))
-        >>> round(metric.value(metric.counts(targets + 1, batch)), 4)  # √(4 / 20)
+        >>> targets = np.array([[[0.0], [2.0]], [[4.0], [6.0]]])
+        >>> metric, batch = NormalisedError(), Batch(None, targets, np.ones((2, 2)))
+        >>> round(metric.value(jax.jit(metric.counts)(targets + 1, batch)), 4)  # √(4 / 20)
         0.4472
     """
 

@@ -54,12 +54,13 @@ def held_out_is_fixed_and_apart(case: TaskCase) -> None:
 
 def held_out_is_the_same_in_any_size(case: TaskCase) -> None:
     for part in ("valid", "test"):
-        sums = []
-        for size in (SIZE, 7):
-            batches = case.held_out(part, size)
-            weight = sum(float(np.sum(batch.counted)) for batch in batches)
-            sums.append((weight, _value(case, batches)))
-        (weight, value), (other, others) = sums
+        whole, again = (side_by_side(case.held_out(part, size)) for size in (SIZE, 7))
+        if len(whole) == len(again) and all(map(same, whole, again)):
+            continue  # the same arrays have the same numbers, which take long to compute
+        (weight, value), (other, others) = (
+            (sum(float(np.sum(batch.counted)) for batch in batches), _value(case, batches))
+            for batches in (whole, again)
+        )
         if abs(weight - other) > TOLERANCE * weight:
             raise TaskError(
                 f"the weights of the part {part} add up to {weight:g} in batches of {SIZE} and to "
@@ -73,7 +74,7 @@ def held_out_is_the_same_in_any_size(case: TaskCase) -> None:
 
 
 def _value(case: TaskCase, batches: list[Batch]) -> float | None:
-    counts = [case.counts(case.zeros(batch), batch) for batch in side_by_side(batches)]
+    counts = [case.counts(case.zeros(batch), batch) for batch in batches]
     return case.task.metric.value(jax.tree.map(lambda *x: sum(x), *counts))
 
 

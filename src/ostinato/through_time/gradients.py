@@ -29,10 +29,10 @@ Example:
     (8, 16)
 
     Step by step, with new weights each time:
-    >>> online = rtrl_start(cell, xs)
+    >>> online, step = rtrl_start(cell, xs), eqx.filter_jit(rtrl)
     >>> for t in range(len(xs)):
     ...     now = slice(t, t + 1)
-    ...     value, gradient, online = rtrl(cell, loss, xs[now], targets[now], online)
+    ...     value, gradient, online = step(cell, loss, xs[now], targets[now], online)
     ...     cell = eqx.apply_updates(cell, jax.tree.map(lambda g: -0.1 * g, gradient))
 """
 
@@ -367,9 +367,9 @@ def gradients_by_theorem(
 
     Example:
         >>> functions = [lambda z, w: jnp.tanh(w @ z)] * 2
-        >>> weights = [jnp.ones((3, 2)), jnp.ones((4, 3))]
+        >>> weights = [np.ones((3, 2)), np.ones((4, 3))]
         >>> losses = [jnp.sum, lambda z: jnp.sum(z**2)]
-        >>> found = gradients_by_theorem(functions, weights, losses, jnp.ones(2))
+        >>> found = gradients_by_theorem(functions, weights, losses, np.ones(2))
         >>> [gradient.shape for gradient in found.gradients]
         [(3, 2), (4, 3)]
     """

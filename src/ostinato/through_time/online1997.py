@@ -74,7 +74,8 @@ def online1997(
         >>> lstm = LSTM1997(3, 8, key=jax.random.key(0))
         >>> xs, targets = jnp.ones((5, 4, 3)), jnp.zeros((5, 4, 8))
         >>> online = online1997_start(lstm, xs)
-        >>> value, gradient, online = online1997(lstm, loss, xs, targets, online)
+        >>> step = eqx.filter_jit(online1997)
+        >>> value, gradient, online = step(lstm, loss, xs, targets, online)
     """
     check_targets(cell, xs, targets)
     encoding, lstm, readout = _parts(cell)

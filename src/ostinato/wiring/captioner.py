@@ -32,9 +32,9 @@ class Convolutions(eqx.Module):
     `(S, B, size)`, where the S cells of the grid are in reading order.
 
     Example:
-        >>> convolutions = Convolutions((32, 32, 3), key=jax.random.key(0))
-        >>> convolutions(jnp.zeros((32, 7, 32, 3), jnp.uint8)).shape
-        (16, 7, 128)
+        >>> convolutions = Convolutions((8, 8, 3), key=jax.random.key(0))
+        >>> eqx.filter_jit(convolutions)(np.zeros((8, 7, 8, 3), np.uint8)).shape
+        (16, 7, 32)
     """
 
     layers: tuple[eqx.nn.Conv2d, ...]

@@ -77,7 +77,7 @@ class Network(Cell):
         >>> one, two = jax.random.split(jax.random.key(0))
         >>> cell = ostinato.cells.MLSTM(70, 170, key=one)
         >>> network = Network(cell, Readout(170, 70, key=two, bias=False), OneHot(70))
-        >>> logits, state = ostinato.unroll(network, jnp.array([[3], [1], [4]]))
+        >>> logits, state = ostinato.unroll(network, np.array([[3], [1], [4]]))
         >>> logits.shape
         (3, 1, 70)
     """

@@ -47,9 +47,9 @@ def to_rtneural(network: Model) -> dict[str, Any]:
 
     Example:
         >>> from ostinato.cells import LSTM
-        >>> made = to_rtneural(LSTM(1, 16, key=jax.random.key(0)))
+        >>> made = to_rtneural(LSTM(1, 8, key=jax.random.key(0)))
         >>> [(layer["type"], layer["shape"][-1]) for layer in made["layers"]]
-        [('lstm', 16)]
+        [('lstm', 8)]
     """
     network = eqx.nn.inference_mode(network)
     encoding, cell, readout = network.parts()

@@ -68,15 +68,15 @@ def address(memory: jax.Array, before: jax.Array, focus: Focus) -> jax.Array:
     """The new weightings of all heads, given those before.
 
     Example:
-        >>> memory, before = jnp.eye(4), jnp.array([[1.0, 0.0, 0.0, 0.0]])
+        >>> memory, before = np.eye(4), np.array([[1.0, 0.0, 0.0, 0.0]])
         >>> right = Focus(
-        ...     key=jnp.zeros((1, 4)),
-        ...     strength=jnp.ones(1),
-        ...     gate=jnp.zeros(1),
-        ...     shift=jnp.array([[0.0, 0.0, 1.0]]),
-        ...     sharpness=jnp.ones(1),
+        ...     key=np.zeros((1, 4)),
+        ...     strength=np.ones(1),
+        ...     gate=np.zeros(1),
+        ...     shift=np.array([[0.0, 0.0, 1.0]]),
+        ...     sharpness=np.ones(1),
         ... )
-        >>> address(memory, before, right).round(3).tolist()
+        >>> np.asarray(jax.jit(address)(memory, before, right)).round(3).tolist()
         [[0.0, 1.0, 0.0, 0.0]]
     """
     weights = content(memory, focus.key, focus.strength)
@@ -97,8 +97,9 @@ def similarity(memory: jax.Array, key: jax.Array) -> jax.Array:
     """The cosine of the angle between each key and each row; 0 if one of them is zero.
 
     Example:
-        >>> similarity(jnp.array([[3.0, 0.0], [0.0, 0.0]]), jnp.array([[1e30, 1e30]])).round(3)
-        Array([[0.707, 0.   ]], dtype=float...)
+        >>> memory, key = np.array([[3.0, 0.0], [0.0, 0.0]]), np.array([[1e30, 1e30]])
+        >>> np.asarray(jax.jit(similarity)(memory, key)).round(3)
+        array([[0.707, 0.   ]], dtype=float...)
     """
     # The square of a long key would overflow. Its length does not matter: it counts as a constant.
     longest = jnp.max(jnp.abs(key), axis=-1, keepdims=True)
@@ -119,7 +120,7 @@ def shift(weighting: jax.Array, by: jax.Array) -> jax.Array:
     """`Σ_j w(i - j) s(j)`, with the rows in a circle.
 
     Example:
-        >>> shift(jnp.array([1.0, 0.0, 0.0, 0.0]), jnp.array([0.25, 0.5, 0.25])).tolist()
+        >>> jax.jit(shift)(np.eye(4)[0], np.array([0.25, 0.5, 0.25])).tolist()
         [0.5, 0.25, 0.0, 0.25]
     """
     rows, reach = weighting.shape[-1], by.shape[-1] // 2
@@ -134,7 +135,7 @@ def sharpen(weighting: jax.Array, sharpness: jax.Array) -> jax.Array:
     """`w^γ / Σ w^γ`.
 
     Example:
-        >>> sharpen(jnp.array([0.0, 0.5, 0.5]), jnp.asarray(1e30)).tolist()
+        >>> jax.jit(sharpen)(np.array([0.0, 0.5, 0.5]), np.asarray(1e30)).tolist()
         [0.0, 0.5, 0.5]
     """
     logs = jnp.log(jnp.maximum(weighting, LEAST))

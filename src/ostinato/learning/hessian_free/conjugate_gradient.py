@@ -119,8 +119,9 @@ def conjugate_gradient(
         A `Solution`.
 
     Example:
-        >>> B, g = jnp.diag(jnp.array([1.0, 2.0, 4.0])), jnp.array([1.0, 2.0, 4.0])
-        >>> found = conjugate_gradient(lambda v: B @ v, g, jnp.zeros(3))
+        >>> B, g = np.diag([1.0, 2.0, 4.0]), np.array([1.0, 2.0, 4.0])
+        >>> solve = jax.jit(lambda g: conjugate_gradient(lambda v: B @ v, g, jnp.zeros(3)))
+        >>> found = jax.device_get(solve(g))
         >>> found.iterates[found.last].round(3).tolist(), REASONS[found.reason]
         ([-1.0, -1.0, -1.0], 'solved')
     """

@@ -43,9 +43,9 @@ class ErrorToSignal(Loss):
         residual: whether the targets are what is to be added to the inputs.
 
     Example:
-        >>> y = jnp.sin(jnp.arange(100.0))[:, None, None]
-        >>> batch = Batch(jnp.zeros_like(y), y, jnp.ones((100, 1)))
-        >>> round(float(ErrorToSignal()(0.9 * y, batch)), 3)  # a tenth is missing
+        >>> y = np.sin(np.arange(100.0))[:, None, None]
+        >>> batch = Batch(np.zeros_like(y), y, np.ones((100, 1)))
+        >>> round(float(jax.jit(ErrorToSignal())(0.9 * y, batch)), 3)  # a tenth is missing
         0.01
     """
 

@@ -10,6 +10,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -95,6 +96,7 @@ EVERY = {
     "a user's, unusual": lambda: Case(Unusual(3, 4, key=ONE)),
     "graph": lambda: Case(GraphCell(3, 4, key=ONE, graph=KNOWN["gru"])),
 }
+EVERY = {name: cache(make) for name, make in EVERY.items()}  # several files have them all
 # Those that make more of a rounding error with every step: what the suite may excuse.
 MAGNIFY = {"jordan", "layer norm", "layer norm, mlstm", "lstm 1997, lipton"}
 # Those whose outputs jump: with weights of 8 bits some do so at another step.

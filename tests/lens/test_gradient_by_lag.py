@@ -95,7 +95,6 @@ def lengths(gradients):
 def by_hand(cell, xs, read=None):
     """`‖∂L/∂s_{t-k}‖` of each sequence, by plain steps; lag 0 only with `read`, else NaN."""
 
-    @jax.jit
     @partial(jax.vmap, in_axes=1, out_axes=1)
     @jax.grad
     def gradient(moves, us):
@@ -107,9 +106,9 @@ def by_hand(cell, xs, read=None):
 
         return loss(jax.lax.scan(step, cell.initial(()), (us, moves))[1][-1])
 
-    start = [x for x in jax.tree.leaves(cell.initial(())) if is_float(x)]
+    start = jax.eval_shape(lambda: [x for x in jax.tree.leaves(cell.initial(())) if is_float(x)])
     moves = [np.zeros((*xs.shape[:2], *x.shape), x.dtype) for x in start]
-    found = gradient(moves, cell.inputs(xs))
+    found = jax.jit(lambda moves, xs: gradient(moves, cell.inputs(xs)))(moves, xs)
     found = lengths([x.reshape(*x.shape[:2], -1) for x in found])
     return (
         found if read is not None else np.concatenate([np.full_like(found[:1], np.nan), found[1:]])

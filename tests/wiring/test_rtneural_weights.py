@@ -2,6 +2,7 @@
 
 import json
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -26,6 +27,7 @@ from ostinato.wiring import (
 )
 from untrained import untrained_run
 
+unroll = eqx.filter_jit(ostinato.unroll)  # one program instead of one for each operation
 KEY = jax.random.key(3)
 RNG = np.random.default_rng(0)
 
@@ -88,11 +90,11 @@ def test_rtneural_computes_the_same(name):
     model = json.loads(json.dumps(to_rtneural(network)))
     size = model["in_shape"][-1]
     xs = RNG.normal(size=(300, 1, size))
-    ys, _ = ostinato.unroll(network, xs)
+    ys, _ = unroll(network, xs)
     np.testing.assert_allclose(interpreted(model, xs[:, 0]), np.asarray(ys)[:, 0], atol=1e-6)
     again = from_rtneural(model)
     single = xs.astype(np.float32)
-    np.testing.assert_allclose(ostinato.unroll(again, single)[0], ys, atol=1e-5)
+    np.testing.assert_allclose(unroll(again, single)[0], ys, atol=1e-5)
     for one, two in zip(to_rtneural(again)["layers"], model["layers"], strict=True):
         for x, y in zip(one["weights"], two["weights"], strict=True):
             np.testing.assert_allclose(x, y, rtol=1e-6)

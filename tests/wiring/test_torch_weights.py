@@ -33,11 +33,8 @@ CASES = {
     "one layer, no biases": ({"bias": False}, False, False),
     "one layer, lengths": ({}, True, True),
     "two layers": (TWO, False, True),
-    "two layers, lengths": (TWO, True, False),
     "bidirectional": (BOTH, False, False),
-    "bidirectional, lengths": (BOTH, True, True),
-    "two bidirectional layers": (TWO | BOTH, False, True),
-    "two bidirectional layers, lengths": (TWO | BOTH, True, False),
+    "two bidirectional layers, lengths": (TWO | BOTH, True, True),
 }
 PLAIN = ("one layer", "one layer, no biases", "two bidirectional layers, lengths")
 

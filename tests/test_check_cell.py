@@ -153,12 +153,12 @@ class WithDefaultConstant(Mine):
 
 
 class NaNLater(Counter):
-    """A derivative that is NaN from the seventh step on, at the root of zero."""
+    """A derivative that is NaN from the tenth step on, at the root of zero."""
 
     def step(self, state, u):
         new, y = super().step(state, u)
         beyond = jnp.maximum(jnp.abs(y) - 2, 0.0)
-        return new, y + jnp.sqrt(jnp.where(state[1][..., None] < 6, 1.0, beyond))
+        return new, y + jnp.sqrt(jnp.where(state[1][..., None] < 9, 1.0, beyond))
 
 
 def test_nan_at_later_steps_is_named():

@@ -653,9 +653,12 @@ def test_nothing_comes_back_from_padding(filler, reverse):
         ys, state = ostinato.unroll(cell, xs, lengths=lengths, reverse=reverse)
         return jnp.sum(ys**2) + jnp.sum(state)
 
-    ours = jax.jit(jax.grad(lambda c: loss(c, xs, lengths)))(cell)
-    alone = jax.grad(lambda c: loss(c, xs[:3, :1]) + loss(c, xs[:, 1:]))(cell)
-    same(ours, alone)
+    @jax.jit
+    def padded_and_alone(cell):
+        alone = jax.grad(lambda c: loss(c, xs[:3, :1]) + loss(c, xs[:, 1:]))(cell)
+        return jax.grad(lambda c: loss(c, xs, lengths))(cell), alone
+
+    same(*padded_and_alone(cell))
 
 
 def test_the_cotangent_of_a_weight_in_parts_of_time(monkeypatch):

@@ -163,7 +163,8 @@ def test_in_bfloat16():
 def test_what_is_watched(name, watch):
     cell = CELLS[name]()
     (_, packed), _ = ostinato.unroll(cell, XS, **PACKED, watch=watch)
-    for i, x in enumerate(pieces(XS)):
+    packed = jax.device_get(packed)
+    for i, x in enumerate(pieces(np.asarray(XS))):
         (_, alone), _ = ostinato.unroll(cell, x, watch=watch)
         same([pieces(p)[i] for p in packed], alone)
 
@@ -173,6 +174,7 @@ def test_taps(name):
     """The errors at the pre-activations are those of each sequence alone."""
     cell = CELLS[name]()
 
+    @eqx.filter_jit  # once for the packed rows and once for each length
     def errors(xs, targets, **options):
         def total(offsets):
             return loss(ostinato.unroll(cell, xs, taps=offsets, **options)[0], targets)
@@ -181,8 +183,8 @@ def test_taps(name):
 
     packed = errors(XS, TARGETS, resets=RESETS)
     for i, (row, start, stop) in enumerate(PIECES[2:], 2):  # the other row has padding
-        alone = errors(XS[start:stop, row], TARGETS[start:stop, row])
-        same({name: pieces(e)[i] for name, e in packed.items()}, alone)
+        alone = errors(np.asarray(XS)[start:stop, row], np.asarray(TARGETS)[start:stop, row])
+        same({name: pieces(np.asarray(e))[i] for name, e in packed.items()}, alone)
 
 
 def test_a_given_state_counts_until_the_first_reset():

@@ -16,7 +16,7 @@ from ..through_time.check import describe
 from .explain import CellError, explain
 from .trees import at, floats, is_float, like_normal, to_float64
 
-STEPS = 5
+STEPS = 8  # two equal chunks with memory="sqrt": a rest would be compiled once more
 BATCH = 2
 # The networks in a check are tiny, so compiling them takes most of the time.
 WITHOUT = {
@@ -132,6 +132,12 @@ class Case:
             return u, cell.step(state, u)
 
         return quickly(once)
+
+    @cached_property
+    def inputs_twice(self) -> Any:
+        """Two calls of `inputs` for all steps, each traced anew, in one compiled function."""
+        twice = quickly(lambda cell, xs: (cell.inputs(xs), cell.inputs(xs)))
+        return jax.device_get(twice(self.cell, self.xs))
 
     def loop(self, cell: Any, xs: Any, state: Any, reverse: bool = False) -> Any:
         """What `unroll` should give: outputs and final state from a loop over compiled steps."""

@@ -210,7 +210,9 @@ def vmap_over_seeds_works(case: Case) -> None:
 def _right_over_seeds(case: Case, memory: str) -> bool:
     """Whether `vmap` over two sets of parameters gives the value and gradient of each alone."""
     if memory not in case.right_over_seeds:
-        both = jax.tree.map(lambda x, t: np.stack([x, x + 0.1 * t]), case.moving, case.tangent)
+        both = jax.tree.map(
+            lambda x, t: np.stack([x, np.asarray(x) + 0.1 * t]), case.moving, case.tangent
+        )
         loss = jax.value_and_grad(lambda moving: case.loss(case.run(moving, memory=memory)))
         many = jax.device_get(quickly(jax.vmap(loss))(both))
         case.right_over_seeds[memory] = all(

@@ -184,7 +184,7 @@ class OutputWithoutBatch(Mine):
         return h, y.sum()
 
 
-@fault("inputs must return arrays whose first axes are (5, 2)", "(4,)")
+@fault("inputs must return arrays whose first axes are (8, 2)", "(4,)")
 class InputsWithoutTime(Mine):
     def inputs(self, x):
         return self.W.sum(0)

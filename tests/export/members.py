@@ -80,7 +80,7 @@ class Unusual(Simple):
         return (h, seed), y + (ends.astype(y.dtype) * np.float32(2**-31))[..., None]
 
 
-EVERY = {
+MADE = {
     **CELLS,
     **WIRINGS,
     # Of the size of the system that it solves at every step: 4 unknowns would be 1,091 equations.
@@ -96,7 +96,7 @@ EVERY = {
     "a user's, unusual": lambda: Case(Unusual(3, 4, key=ONE)),
     "graph": lambda: Case(GraphCell(3, 4, key=ONE, graph=KNOWN["gru"])),
 }
-EVERY = {name: cache(make) for name, make in EVERY.items()}  # several files have them all
+EVERY = {name: cache(make) for name, make in MADE.items()}  # several files have them all
 # Those that make more of a rounding error with every step: what the suite may excuse.
 MAGNIFY = {"jordan", "layer norm", "layer norm, mlstm", "lstm 1997, lipton"}
 # Those whose outputs jump: with weights of 8 bits some do so at another step.

@@ -22,7 +22,12 @@ from studio.pages import served  # noqa: E402
 SIZES, HIGHEST = (1280, 400), 3000
 DRAWN = "document.querySelector('.main-svg')"
 WRITTEN = "document.querySelector('#text').dataset.done"
-LOOKED = "document.querySelector('#detail .main-svg') && document.querySelector('#found table')"
+# A chart is drawn when it is in sight, and on a narrow screen it is below the text.
+LOOKED = (
+    "document.querySelector('#found table') && "
+    "(document.querySelector('#detail figure')?.scrollIntoView(), "
+    "document.querySelector('#detail .main-svg'))"
+)
 # Address, what is waited for, and what is done then; and what that leads to.
 PAGES = {
     "runs": ("", "document.querySelectorAll('tbody tr').length > 4"),

@@ -163,8 +163,8 @@ def finer(table: Table, stamps: np.ndarray, name: str) -> np.ndarray:
     unit, first, last = PARTS.get(time_word(name), ("", 0, 0))
     values = table.numbers.get(name)
     if values is None or not unit:
-        known = f"there are {', '.join(PARTS)}, and times of day such as 14:00"
-        raise table.wrong(name, f"it is no part of a time that can be read; {known}")
+        readable = f"there are {', '.join(PARTS)}, and times of day such as 14:00"
+        raise table.wrong(name, f"it is no part of a time that can be read; {readable}")
     known = ~np.isnan(values)
     wrong = np.flatnonzero(known & ~((values >= first) & (values <= last) & (values % 1 == 0)))
     if wrong.size:

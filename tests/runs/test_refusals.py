@@ -165,7 +165,7 @@ RUN_ROWS = [
         "--shard-vocabulary runs the scan; leave out --backend persistent",
     ),
     (
-        SHARED | {"task": "text", "devices": COUNT},
+        SHARED | {"task": "text", "devices": COUNT, "batch": 8 * COUNT},
         f"{COUNT} devices cannot share a vocabulary of {SYMBOLS} symbols equally; {FEWER} or "
         f"{FEWER + COUNT} symbols would do",
     ),

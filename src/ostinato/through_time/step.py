@@ -43,6 +43,7 @@ BODIES = {
     "checkpoint": "jaxpr",
     "remat2": "jaxpr",
     "closed_call": "call_jaxpr",
+    "eval_jaxpr": "call_jaxpr",  # which is closed_call from JAX 0.12 on
     "core_call": "call_jaxpr",
     "custom_jvp_call": "call_jaxpr",
     "custom_vjp_call": "call_jaxpr",

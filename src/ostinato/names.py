@@ -90,3 +90,13 @@ def counted(count: int, what: str) -> str:
 
 def _numbered(match: re.Match) -> str:
     return f", {match[1]} {int(match[2]) + 1}"
+
+
+def option_of(name: str) -> str:
+    """How a setting is written on the command line.
+
+    Example:
+        >>> option_of("n_best")
+        '--n-best'
+    """
+    return f"--{name.replace('_', '-')}"

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..errors import BadInput
-from ..names import did_you_mean
+from ..names import did_you_mean, option_of
 from ..runs.config.common import COMMON, SECTIONS
 from .compiled import OFF
 from .verbs import VERBS
@@ -220,11 +220,6 @@ def _text(node: ast.expr) -> str:
     first = parts[0]
     assert isinstance(first, ast.Constant)
     return str(first.value).rstrip(" :(,") if len(parts) > 1 else str(first.value)
-
-
-def option_of(name: str) -> str:
-    """How a setting is written on the command line."""
-    return f"--{name.replace('_', '-')}"
 
 
 def _row(name: str, kind: str, default: Any, words: str) -> Row:

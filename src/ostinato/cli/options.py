@@ -12,10 +12,11 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import BadInput
+from ..names import option_of
 from ..runs.config.members import REGISTRIES, find
 from ..runs.config.sections import ALIASES, ROLES, SHARED, USUAL, from_text
 from ..settings import Setting, read_numbers, settings_of
-from .help import FILE, described, option_of
+from .help import FILE, described
 from .named import named_members
 
 ORDER = ("task", "network", "cell", "learner", "training")

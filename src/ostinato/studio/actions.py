@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from ..errors import BadInput
 from ..files import is_locked, lock_holder
+from ..names import option_of
 from .folder import Folder
 
 MAX = 32  # jobs remembered
@@ -92,7 +93,7 @@ def as_options(settings: dict[str, Any]) -> list[str]:
     """
     options = []
     for name, value in settings.items():
-        option = f"--{name.replace('_', '-')}"
+        option = option_of(name)
         if value is None or name == "file":
             continue
         if isinstance(value, bool):

@@ -13,6 +13,7 @@ import numpy as np
 from ..cells import Model
 from ..data import Vocabulary
 from ..errors import BadInput
+from ..names import option_of
 from .applying import WITHOUT, ApplyOptions
 from .pictures import Picture, Plot
 from .task import Ability, Task
@@ -129,15 +130,15 @@ class AnsweringTask(Ability):
         """Refuse an option of `apply` that the task, or another option, has no use for."""
         for name in asked:
             if name not in cls.apply_options:
-                having = ", ".join(f"--{x.replace('_', '-')}" for x in cls.apply_options)
+                having = ", ".join(option_of(x) for x in cls.apply_options)
                 raise BadInput(
-                    f"--{name.replace('_', '-')} means nothing for a run of the task {cls.name}; "
+                    f"{option_of(name)} means nothing for a run of the task {cls.name}; "
                     f"it takes {having or 'no such option'}"
                 )
         for name, useless in WITHOUT.items():
             for other in useless:
                 if name in asked and other in asked:
-                    raise BadInput(f"--{other.replace('_', '-')} means nothing with --{name}")
+                    raise BadInput(f"{option_of(other)} means nothing with --{name}")
         if "seed" in asked and "temperature" not in asked:
             raise BadInput("--seed is of answers drawn at random; give --temperature too")
         if "weight" in asked and "rescore" not in asked:

@@ -17,6 +17,7 @@ from ..data.lines import count_lines, given_lines
 from ..data.text_table import TABLES, read_text_table, suffix_of, texts_in
 from ..data.vocabulary import checked_texts
 from ..errors import BadInput
+from ..names import option_of
 from ..progress import Report, silent
 from ..settings import Setting, checked, shown
 from ..weights import own_precision
@@ -97,7 +98,7 @@ class ApplyOptions:
 
     def _check(self, name: str, kind: type, low: int, high: int, words: str = "") -> None:
         """Refuse an option of another type, or outside its range."""
-        option, value = f"--{name.replace('_', '-')}", getattr(self, name)
+        option, value = option_of(name), getattr(self, name)
         checked(Setting(option, kind, False, None, max=math.inf), value)
         if not low <= value <= high:
             raise BadInput(

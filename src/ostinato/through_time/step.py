@@ -35,7 +35,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from ..errors import BadInput
 from .tap import Tap
 
-CALLS = ("jit", "pjit", "closed_call", "core_call")
+CALLS = ("jit", "pjit", "closed_call", "eval_jaxpr", "core_call")
 # The parameter that holds the called function; of all but `CALLS` the derivative is another's.
 BODIES = {
     "jit": "jaxpr",

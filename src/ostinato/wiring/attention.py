@@ -26,6 +26,7 @@ from ..cells import Cell
 from ..cells.building import draw, zeros
 from ..cells.cell import Run
 from ..cells.initialisers import glorot
+from ..through_time.step import CALLS, called
 
 # What keeps a sum of constants and linear functions of the argument such a sum.
 LINEAR = frozenset(
@@ -292,7 +293,7 @@ def _affine(jaxpr: Jaxpr, moving: set[Any]) -> list[bool] | None:
         which = [not isinstance(v, Literal) and v in moving for v in equation.invars]
         if not any(which):
             continue
-        inner = equation.params.get("jaxpr") if name in ("jit", "pjit", "closed_call") else None
+        inner = called(equation) if name in CALLS else None
         if inner is not None:
             pairs = zip(inner.jaxpr.invars, which, strict=True)
             outputs = _affine(inner.jaxpr, {v for v, moves in pairs if moves})

@@ -10,6 +10,7 @@ import ipaddress
 import socket
 import warnings
 from collections.abc import Awaitable, Callable
+from errno import EADDRNOTAVAIL
 from typing import Any, NamedTuple
 
 import msgspec
@@ -72,8 +73,13 @@ def listening(host: str, port: int, danger: str) -> tuple[socket.socket, int, se
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError, UnicodeError) as error:
         listener.close()
+        if isinstance(error, socket.gaierror | UnicodeError) or error.args[0] == EADDRNOTAVAIL:
+            raise BadInput(
+                f"{host:.100} is not an address of this machine; give --host 127.0.0.1 to be "
+                "reached from this machine alone, or --host 0.0.0.0 from its whole network"
+            ) from None
         words = getattr(error, "strerror", None) or str(error)
         raise BadInput(f"cannot listen on {host}:{port}: {words}; choose another --port") from None
     listener.listen(256)

@@ -300,6 +300,17 @@ def test_a_state_goes_out_and_in(writer, tmp_path):
     assert again.step("a").logits.tolist() == stream.step("a").logits.tolist()
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_state_that_is_not_finite_is_refused(value, writer):
+    stream = writer.stream()
+    stream.read("Ein B")
+    state, expected = stream.state, stream.fork().write(5, seed=1)
+    state["1.0"][2] = value
+    with pytest.raises(BadInput, match=r"^1\.0 of the state must be finite numbers, got \w+$"):
+        stream.state = state
+    assert stream.write(5, seed=1) == expected
+
+
 def test_a_state_before_the_first_step(writer, tmp_path):
     writer.stream().save(tmp_path / "new")
     stream = writer.stream()

@@ -16,7 +16,8 @@ from starlette.testclient import TestClient
 from ostinato import Config
 from ostinato.errors import BadInput
 from ostinato.serving.app import Service
-from ostinato.serving.gate import Gate
+from ostinato.serving.batcher import Job
+from ostinato.serving.gate import Gate, Metrics
 from ostinato.serving.requests import Completion, Generate, Limits
 from ostinato.serving.stepped import Busy
 from ostinato.serving.worker import Full
@@ -387,6 +388,34 @@ def test_prometheus_reads_the_metrics(client):
     ]
     assert asked >= 1 and found["ostinato_requests"].type == "counter"
     assert found["ostinato_active"].type == "gauge" and found["ostinato_steps"].samples[0].value
+
+
+def test_metrics_lose_no_digits():
+    metrics = Metrics()
+    text = metrics.as_text({"sessions": ("", 3)}, {"steps_total": ("", 123_456_789)})
+    values = dict(line.split() for line in text.splitlines() if not line.startswith("#"))
+    assert float(values["ostinato_start_time_seconds"]) == metrics._started
+    assert values["ostinato_steps_total"] == "123456789" and values["ostinato_sessions"] == "3"
+
+
+def test_log_probabilities_are_those_of_the_returned_text(client, run):
+    """Up to a stop, and counted from the beginning of a prompt that is given back."""
+    body = {"prompt": "the ", "max_tokens": 60, "seed": 5, "logprobs": 1, "echo": True}
+    stop = run.sample("the ", 60, seed=5)[20:23]
+    (choice,) = client.post("/v1/completions", json=body | {"stop": stop}).json()["choices"]
+    text, logs = choice["text"], choice["logprobs"]
+    assert choice["finish_reason"] == "stop"
+    assert "".join(logs["tokens"]) == text.removeprefix("the ")
+    assert len(logs["token_logprobs"]) == len(logs["tokens"])
+    assert [text[n] for n in logs["text_offset"]] == logs["tokens"]
+
+
+def test_log_probabilities_of_bytes_name_the_character_of_each(client_for, monkeypatch):
+    client, completions = client_for("bytes"), client_for("bytes").service.stepped
+    job = Job([*"xä☃é.".encode()], drawn=8, logs=[-1.0] * 8, ended="stop")
+    choice = completions._choice(0, job, "x", ["é"], Completion(echo=True, logprobs=1))
+    assert client and choice["text"] == "xä☃"
+    assert choice["logprobs"]["text_offset"] == [1, 1, 2, 2, 2]
 
 
 @pytest.mark.parametrize("kind", ["text", "quantiles", "classify", "translate", "tag"])

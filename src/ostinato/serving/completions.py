@@ -3,6 +3,7 @@
 A token is a character, or a byte. See https://platform.openai.com/docs/api-reference/completions.
 """
 
+import itertools
 import secrets
 import time
 from collections.abc import AsyncIterator
@@ -10,6 +11,7 @@ from typing import Any
 
 from starlette.requests import Request
 
+from ..decoding.text import Decoder
 from ..errors import BadInput
 from ..settings import shown
 from .batcher import Job
@@ -101,12 +103,15 @@ class Completions(Texts):
         written = Writing(self.text, stops).whole(job)
         logs = None
         if chosen.logprobs is not None:
-            known = self.text.vocabulary
+            known, decoder = self.text.vocabulary, Decoder(self.text.vocabulary)
+            lengths = [0, *itertools.accumulate(len(decoder.push([x])) for x in job.symbols)]
+            count = sum(place < len(written) for place in lengths[:-1])  # those before the stop
+            begin = len(prompt) if chosen.echo else 0
             logs = {
-                "tokens": [known.decode([symbol]) for symbol in job.symbols],
-                "token_logprobs": job.logs,
+                "tokens": [known.decode([symbol]) for symbol in job.symbols[:count]],
+                "token_logprobs": job.logs[:count],
                 "top_logprobs": None,
-                "text_offset": list(range(job.drawn)),
+                "text_offset": [begin + place for place in lengths[:count]],
             }
         whole = prompt + written if chosen.echo else written
         return {"text": whole, "index": n, "logprobs": logs, "finish_reason": reason(job)}

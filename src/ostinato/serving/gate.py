@@ -36,7 +36,7 @@ class Metrics:
         unit = 1 if sys.platform == "darwin" else 1024
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
         own = {
-            "memory_peak_bytes": ("The most memory that the process has had.", float(peak)),
+            "memory_peak_bytes": ("The most memory that the process has had.", peak),
             "start_time_seconds": ("When the server was started.", self._started),
         }
         requests = {
@@ -44,14 +44,14 @@ class Metrics:
             for (route, status), count in sorted(self.requests.items())
         }
         seconds = {
-            f'{{route="{route}"}}': f"{taken:.6f}" for route, taken in sorted(self.seconds.items())
+            f'{{route="{route}"}}': f"{taken}" for route, taken in sorted(self.seconds.items())
         }
         return "".join(
             [
                 _family("requests_total", "counter", "Requests that were answered.", requests),
                 _family("request_seconds_total", "counter", "Seconds that requests took.", seconds),
                 *(
-                    _family(name, kind, words, {"": f"{value:g}"})
+                    _family(name, kind, words, {"": f"{value}"})
                     for kind, numbers in (("counter", counters), ("gauge", {**gauges, **own}))
                     for name, (words, value) in numbers.items()
                 ),

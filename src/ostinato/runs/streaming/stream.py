@@ -246,6 +246,12 @@ class Stream:
                     leaves.append(given.astype(own.dtype))
             except FloatingPointError:
                 raise BadInput(f"{name} of the state must be numbers of {own.dtype}") from None
+            # A cell may itself start from an infinite number, such as the maximum of nothing.
+            wrong = np.isnan(given) | (np.isinf(given) & np.isfinite(own))
+            if wrong.any():
+                raise BadInput(
+                    f"{name} of the state must be finite numbers, got {given[wrong].flat[0]}"
+                )
         self._leaves = leaves
         self._start()
 

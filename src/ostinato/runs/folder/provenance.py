@@ -10,10 +10,8 @@ Classes of Ostinato are described by name only, because they may move within the
 
 import dataclasses
 import hashlib
-import inspect
 import platform
 import sys
-import textwrap
 from collections.abc import Callable
 from functools import cache
 from importlib.metadata import version
@@ -29,6 +27,7 @@ from ...settings import as_words, shown
 from ...tasks import Task
 from ..config import Config
 from ..network.budget import Units
+from .own_source import own_source
 
 OURS = __name__.split(".")[0]
 _LIBRARIES = {OURS, "equinox", "jax", "jaxlib", "numpy", "optax", *sys.stdlib_module_names}
@@ -179,11 +178,7 @@ def _root(of: type | Callable) -> str:
 
 
 def _source(of: type | Callable) -> str:
-    """The source of user code without comments and blank lines: of a class, with its bases."""
-    classes = inspect.getmro(of) if isinstance(of, type) else (of,)
-    own = [c for c in classes if _root(c) not in _LIBRARIES]
-    try:
-        lines = [x for c in own for x in textwrap.dedent(inspect.getsource(c)).splitlines()]
-    except (OSError, TypeError):  # typed interactively, or created by `exec`
-        return ""
-    return "\n".join(x.rstrip() for x in lines if x.strip() and not x.strip().startswith("#"))
+    """The source of user code; of a class, with its bases."""
+    if isinstance(of, type):
+        return own_source([c for c in of.__mro__ if _root(c) not in _LIBRARIES])
+    return own_source([of])

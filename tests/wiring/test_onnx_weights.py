@@ -224,6 +224,17 @@ def test_what_is_not_read_is_refused(what):
     assert "\n" not in str(error.value)
 
 
+def test_a_model_of_torch_is_refused_with_what_to_do_instead():
+    """Its exporter computes the initial state from the shape of the input."""
+    written = onnx.load_from_string(model())
+    written.graph.node.insert(0, helper.make_node("Shape", ["X"], ["shape"]))
+    written.producer_name = "pytorch"
+    with pytest.raises(BadInput, match=r"operation Shape; models that torch\.onnx\.export") as no:
+        from_onnx(written.SerializeToString())
+    assert str(no.value).endswith("or its state dict, to ostinato.wiring.from_torch")
+    assert "torch.onnx.export" in from_onnx.__doc__
+
+
 def test_a_damaged_file_is_refused_in_one_line(tmp_path):
     """Cut off or with wrong bytes it is refused, or it is a model with other numbers."""
     whole = model("GRU")

@@ -51,6 +51,11 @@ def from_onnx(
     back as a whole. Time comes first here, whatever `layout` says, and `sequence_lens` are the
     `lengths` of `unroll`.
 
+    Models that `torch.onnx.export` writes are not read yet. They compute the initial state from the
+    shape of the input and, for several layers, slice and join states (`Shape`, `Expand`, `Slice`,
+    `Concat`). Only a single layer whose initial state is an input has none of these. Import the
+    module itself with `from_torch`.
+
     Args:
         source: a file, or its bytes.
         values: arrays for inputs of the model that are weights or initial states, by name.
@@ -78,7 +83,8 @@ class _Row(NamedTuple):
 class _Reader:
     def __init__(self, onnx: Any, model: Any, values: dict[str, np.ndarray]):
         self.onnx, self.graph, self.values = onnx, model.graph, values
-        self.own = model.producer_name == "ostinato"
+        self.producer = model.producer_name
+        self.own = self.producer == "ostinato"
         self.encoding: Embedding | OneHot | None = None
         self.dense: list[np.ndarray] = []  # the matrix of the dense layer, and its bias
         for tensor in model.graph.initializer:
@@ -116,6 +122,12 @@ class _Reader:
             elif reads and {*reads} <= side:
                 side |= {*node.output}
             else:
+                if self.producer == "pytorch":
+                    raise BadInput(
+                        f"it has the operation {kind}; models that torch.onnx.export writes are "
+                        "not read yet: give the module itself, or its state dict, to "
+                        "ostinato.wiring.from_torch"
+                    )
                 raise BadInput(
                     f"it has the operation {kind}; those that are read are RNN, GRU, LSTM, between "
                     f"them {', '.join(_MOVES)}, below them Gather or OneHot, and above them one "

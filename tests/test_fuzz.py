@@ -47,7 +47,9 @@ def first_failure(area, count, scratch, monkeypatch):
     return next((end for end in found if end[0] not in ("accepted", "refused")), None)
 
 
-@pytest.mark.parametrize("area, count", [("tables", 50), ("everyday", 30), ("visitors", 25)])
+@pytest.mark.parametrize(
+    "area, count", [("tables", 50), ("everyday", 30), ("visitors", 25), ("labels", 150)]
+)
 def test_a_sample_passes(area, count, tmp_path, monkeypatch):
     assert first_failure(area, count, tmp_path, monkeypatch) is None
 
@@ -61,6 +63,7 @@ PLANTED = {
     "header lines": ("tables", "ostinato.tasks.text.labelled.check_columns", lambda *_: None),
     "the token": ("visitors", "ostinato.studio.guard.Guard._has_cookie", lambda *_: True),
     "the deadline": ("visitors", "ostinato.web.impatient", lambda: "h11"),
+    "damaged labels": ("labels", "ostinato.runs.folder.labels._kept", lambda path: {}),
     "the folder": ("visitors", "ostinato.studio.folder.inside", lambda folder, name: folder / name),
 }
 

@@ -7,6 +7,7 @@ from .broken_cells import broken_cells
 from .command_line import command_line
 from .everyday import everyday
 from .folders import folders
+from .labels import labels
 from .library import library
 from .modules import modules
 from .outcomes import Case
@@ -26,6 +27,7 @@ AREAS: dict[str, tuple[Callable[[Case], str], int]] = {
     "tables": (tables, 150),
     "everyday": (everyday, 60),
     "visitors": (visitors, 90),
+    "labels": (labels, 20),
     "texts": (texts, 70),
     "settings": (settings, 60),
     "modules": (modules, 25),

@@ -55,7 +55,8 @@ def read_regular(path: str | os.PathLike, limit: int | None = None, *, links: bo
     """
     with open_regular(path, links=links) as file:
         if limit is not None and os.fstat(file.fileno()).st_size > limit:
-            raise OSError(errno.EFBIG, f"it is larger than {limit >> 20} MB", os.fspath(path))
+            size = f"{limit >> 20} MB" if limit >> 20 else f"{limit >> 10} KB"
+            raise OSError(errno.EFBIG, f"it is larger than {size}", os.fspath(path))
         return file.read() if limit is None else file.read(limit)
 
 
@@ -259,18 +260,30 @@ def remove_leftovers(folder: Path) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Lock a folder for this process; a second process gets `BadInput`.
-
-    The operating system holds the lock (`flock`), so a killed process leaves none behind. The lock
-    file is removed at the end.
-    """
-    path = folder / ".lock"
-    handle = _lock(path)
-    try:
+    """Lock a folder for this process; a second process gets `BadInput`."""
+    busy = f"another process is training in {folder}; wait for it, or stop it first"
+    with held(folder / ".lock", busy) as handle:
         with suppress(OSError):
             os.ftruncate(handle, 0)
             os.write(handle, str(os.getpid()).encode())  # so that others can send it a signal
         yield
+
+
+@contextmanager
+def held(path: Path, busy: str, patience: float = 0.0) -> Iterator[int]:
+    """Hold a lock file, which is created for that and removed at the end; yields its handle.
+
+    The operating system holds the lock (`flock`), so a killed process leaves none behind. It
+    excludes other threads of this process too.
+
+    Args:
+        path: the lock file.
+        busy: what `BadInput` says if another holder does not release the lock.
+        patience: seconds to wait for that.
+    """
+    handle = _lock(path, busy, patience)
+    try:
+        yield handle
     finally:
         with suppress(OSError):
             path.unlink(missing_ok=True)  # before the lock is released: see `_lock`
@@ -318,7 +331,8 @@ def lock_holder(folder: Path) -> int | None:
     return int(words) if words.isdecimal() else None
 
 
-def _lock(path: Path) -> int:
+def _lock(path: Path, busy: str, patience: float) -> int:
+    until = time.monotonic() + patience
     while True:
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
         handle = os.open(path, flags, 0o666)
@@ -327,12 +341,11 @@ def _lock(path: Path) -> int:
                 # The previous holder may have removed the file after it was opened here.
                 if os.path.exists(path) and os.path.samestat(os.fstat(handle), os.stat(path)):
                     return handle
-            elif not _hold(handle, shared=True):
-                raise BadInput(
-                    f"another process is training in {path.parent}; wait for it, or stop it first"
-                )
-            else:  # somebody only looks, or wants to start too
-                time.sleep(0.001 * random.random())
+            # A shared lock is refused by a holder, but not by somebody who only looks.
+            elif not _hold(handle, shared=True) and time.monotonic() >= until:
+                raise BadInput(busy)
+            else:
+                time.sleep((0.01 if patience else 0.001) * random.random())
         except BaseException:
             os.close(handle)
             raise
@@ -359,8 +372,8 @@ def _hold(handle: int, shared: bool = False) -> bool:
         if error.errno not in (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK):
             raise
         warnings.warn(
-            "this file system has no locks: nothing keeps a second process from training here",
+            "this file system has no locks: nothing keeps two processes from writing here at once",
             RuntimeWarning,
-            stacklevel=5,
+            stacklevel=7,
         )
     return True

@@ -106,8 +106,8 @@ def test_the_table_is_for_people(ostinato, folder):
 
 
 def test_names_tags_and_the_archive(ostinato, folder):
-    Labels("Our best", ("paper", "v2")).write(folder / "a")
-    Labels(archived=True).write(folder / "b")
+    Labels.change(folder / "a", {"title": "Our best", "tags": ["paper", "v2"]})
+    Labels.change(folder / "b", {"archived": True})
     assert names(ostinato, folder, "--filter", "tag=paper") == ["a"]
     assert "b" not in names(ostinato, folder) and "b" in names(ostinato, folder, "--archived")
     code, out, _ = ostinato("runs", folder, "--filter", "tag=v2")

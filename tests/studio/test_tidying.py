@@ -3,12 +3,15 @@
 import json
 import os
 import stat
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from ostinato.errors import BadInput
-from ostinato.files import locked
-from ostinato.runs.folder.labels import Labels
+from ostinato.files import held, locked
+from ostinato.runs.folder import labels
+from ostinato.runs.folder.labels import LARGEST, Labels
 from ostinato.runs.folder.listing import listed, run_folders
 from ostinato.studio import tidying
 from ostinato.studio.folder import Folder, NoRun
@@ -72,12 +75,71 @@ def test_wrong_labels_are_one_line_and_change_nothing(folder, words):
     assert not (folder.path / "a" / "labels.json").exists()
 
 
-@pytest.mark.parametrize("data", [b"", b"[]", b"{", b'{"title": "\\ud800"}', b'{"tags": [7]}'])
-def test_labels_of_others_that_cannot_be_read_are_none(folder, data):
-    (folder.path / "a" / "labels.json").write_bytes(data)
-    assert folder.row("a").labels == Labels()
-    tidying.label(folder, "a", {"title": "new"})
-    assert folder.row("a").labels.title == "new"
+DAMAGED = {
+    "a trailing comma": b'{"title": "mine",}',
+    "nothing": b"",
+    "a list": b'["mine"]',
+    "half of it": b'{"title": "mi',
+    "half of a character": b'{"title": "\\ud800"}',
+    "a tag that is a number": b'{"title": "mine", "tags": [7]}',
+    "a note of 4,001 characters": b'{"title": "mine", "note": "%s"}' % (b"x" * 4001),
+    "more than is ever written": b'{"title": "mine", "more": "%s"}' % (b"x" * LARGEST),
+    "deep lists": b'{"title": "mine", "more": ' + b"[" * 30_000 + b"]" * 30_000 + b"}",
+    "other bytes": b"\xff\xfe\x00",
+}
+
+
+@pytest.mark.parametrize("what", DAMAGED)
+def test_labels_that_cannot_be_read_are_refused_and_stay_as_they_are(folder, what):
+    file = folder.path / "a" / "labels.json"
+    file.write_bytes(DAMAGED[what])
+    assert folder.row("a").labels == Labels()  # lists show the run all the same
+    with pytest.raises(
+        BadInput, match=r"labels\.json cannot be read: .*; mend .* delete it"
+    ) as err:
+        tidying.label(folder, "a", {"archived": True})
+    assert "\n" not in str(err.value) and len(str(err.value)) < 400
+    assert file.read_bytes() == DAMAGED[what]
+    file.unlink()  # what the message advises
+    assert tidying.label(folder, "a", {"archived": True}) == Labels(archived=True)
+
+
+def test_fields_of_a_newer_version_stay_and_hide_nothing(folder):
+    file = folder.path / "a" / "labels.json"
+    newer = {"title": "mine", "tags": ["v2"], "colour": {"deep": [1, None, "\ud800"]}, "": 1e-7}
+    file.write_text(json.dumps(newer))
+    assert folder.row("a").labels == Labels("mine", ("v2",))
+    tidying.label(folder, "a", {"note": "größer"})
+    kept = json.loads(file.read_text())
+    assert kept == {**newer, "note": "größer", "archived": False}
+    many = {"more": "x" * (LARGEST - 100)}
+    file.write_text(json.dumps(many))
+    with pytest.raises(BadInput, match=r"labels\.json would have more than 64 KB"):
+        tidying.label(folder, "a", {"note": "y" * 100})
+    assert json.loads(file.read_text()) == many
+
+
+def test_of_two_changes_at_once_none_is_lost(folder, monkeypatch):
+    """Each thread changes a label of its own, and every change takes a while."""
+    written = labels.write_whole
+
+    def slowly(*arguments):
+        time.sleep(0.02)
+        written(*arguments)
+
+    monkeypatch.setattr(labels, "write_whole", slowly)
+    changes = [{"title": "mine"}, {"tags": ["paper"]}, {"note": "good"}, {"archived": True}]
+    with ThreadPoolExecutor() as threads, locked(folder.path / "a"):  # also while it is trained
+        list(threads.map(lambda change: tidying.label(folder, "a", change), changes))
+    assert folder.row("a").labels == Labels("mine", ("paper",), "good", archived=True)
+    assert not [name for name in os.listdir(folder.path / "a") if name.startswith(".")]
+
+
+def test_a_change_that_never_ends_is_not_waited_for(folder, monkeypatch):
+    monkeypatch.setattr(labels, "PATIENCE", 0.05)
+    with held(folder.path / "a" / labels.LOCK, "", 0), pytest.raises(BadInput, match="being chang"):
+        tidying.label(folder, "a", {"title": "mine"})
+    assert not (folder.path / "a" / "labels.json").exists()
 
 
 def test_no_label_is_read_or_written_through_a_link(folder, tmp_path):

@@ -23,11 +23,8 @@ def label(folder: Folder, name: str, given: Any) -> Labels:
     path = folder.find(name)
     if not isinstance(given, dict):
         raise BadInput("the labels are missing")
-    known = dataclasses.asdict(Labels.read(path))
-    labels = Labels.checked({**known, "tags": list(known["tags"]), **given})
     with _saying(f"the labels of {name} cannot be kept"):
-        labels.write(path)
-    return labels
+        return Labels.change(path, given)
 
 
 def move(folder: Folder, name: str, to: str) -> None:

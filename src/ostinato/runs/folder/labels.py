@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import BadInput
-from ...files import read_json, unlinked, write_whole
+from ...files import held, read_json, unlinked, write_whole
 from ...settings import shown
 
 NAME = "labels.json"
 TRASH = ".trash"  # a folder of deleted runs below that of the runs, which no list looks into
+LOCK = ".labels.lock"  # apart from the lock of training: a run that is trained can be labelled
+PATIENCE = 5.0  # seconds to wait for another change
 LARGEST = 1 << 16  # bytes of the file
 LONGEST_TITLE, LONGEST_TAG, MAX_TAGS, LONGEST_NOTE = 120, 40, 20, 4000
 
@@ -30,8 +32,8 @@ class Labels:
         archived: whether lists leave the run out unless they are asked for it.
 
     Example:
-        >>> Labels(title="Our baseline", tags=("paper",)).write(Path("runs/text-mlstm-1"))
-        >>> Labels.read(Path("runs/text-mlstm-1")).title
+        >>> labels = Labels.change(Path("runs/text-mlstm-1"), {"title": "Our baseline"})
+        >>> Labels.change(Path("runs/text-mlstm-1"), {"tags": ["paper"]}).title
         'Our baseline'
         >>> (Path("runs/text-mlstm-1") / NAME).unlink()
     """
@@ -43,10 +45,9 @@ class Labels:
 
     @classmethod
     def checked(cls, given: Any) -> "Labels":
-        """The labels that a JSON object says; `BadInput` for what is wrong with it."""
-        names = [field.name for field in dataclasses.fields(cls)]
-        if not isinstance(given, dict) or not given.keys() <= {*names}:
-            raise BadInput(f"labels are {', '.join(names)}; got {shown(given)}")
+        """The labels in a JSON object; `BadInput` says what is wrong with it."""
+        if not isinstance(given, dict) or not given.keys() <= {*FIELDS}:
+            raise BadInput(f"labels are {', '.join(FIELDS)}; got {shown(given)}")
         title = _text("the name", given.get("title", ""), LONGEST_TITLE).strip()
         if title and not title.isprintable():
             raise BadInput("the name of a run is one line")
@@ -65,16 +66,66 @@ class Labels:
 
     @classmethod
     def read(cls, folder: Path) -> "Labels":
-        """The labels of a run folder; none if there is no file, or not one that `write` makes."""
+        """The labels of a run folder, as lists show them: none if they cannot be read."""
         try:
-            return cls.checked(read_json(folder / NAME, LARGEST, links=False))
+            return cls._of(_kept(folder / NAME))
         except (OSError, ValueError):
             return cls()
 
-    def write(self, folder: Path) -> None:
-        """Keep the labels in a run folder, atomically; nothing is written through a link."""
-        words = json.dumps(dataclasses.asdict(self), ensure_ascii=False, indent=2)
-        write_whole(unlinked(folder, folder / NAME), f"{words}\n".encode())
+    @classmethod
+    def change(cls, folder: Path, given: Any) -> "Labels":
+        """Change the given labels of a run folder and return all of them.
+
+        Labels that are not given stay, and so do fields of the file that this version does not
+        know. A file that cannot be read is refused: it may hold what somebody wrote. The new file
+        is written atomically, while no other change can read or write it.
+        """
+        new = cls.checked(given)
+        path = unlinked(folder, folder / NAME)
+        busy = f"the labels of {folder} are being changed by another process; try again"
+        with held(folder / LOCK, busy, PATIENCE):
+            try:
+                kept = _kept(path)
+                changes = {name: getattr(new, name) for name in given}
+                labels = dataclasses.replace(cls._of(kept), **changes)
+                data = _as_json({**kept, **dataclasses.asdict(labels)})
+            except (OSError, ValueError) as error:
+                reason = getattr(error, "strerror", None) or error
+                raise BadInput(
+                    f"{path} cannot be read: {reason}; mend the file, or delete it and label again"
+                ) from None
+            if len(data) > LARGEST:
+                raise BadInput(f"{path} would have more than {LARGEST >> 10} KB; shorten the note")
+            write_whole(path, data)
+        return labels
+
+    @classmethod
+    def _of(cls, kept: dict[str, Any]) -> "Labels":
+        return cls.checked({name: value for name, value in kept.items() if name in FIELDS})
+
+
+FIELDS = tuple(field.name for field in dataclasses.fields(Labels))
+
+
+def _kept(path: Path) -> dict[str, Any]:
+    """The content of a file of labels, with fields of other versions; empty without a file."""
+    try:
+        kept = read_json(path, LARGEST, links=False)
+    except FileNotFoundError:
+        return {}
+    if not isinstance(kept, dict):
+        raise BadInput(f"it must hold a JSON object, got {shown(kept)}")
+    return kept
+
+
+def _as_json(value: Any) -> bytes:
+    try:
+        words = json.dumps(value, ensure_ascii=False, indent=2).encode()
+    except UnicodeEncodeError:  # half of a surrogate pair, in a field of another version
+        words = json.dumps(value, indent=2).encode()
+    except RecursionError:  # the writer needs more frames than the reader
+        raise BadInput("it is nested too deeply") from None
+    return words + b"\n"
 
 
 def _text(what: str, given: Any, longest: int) -> str:

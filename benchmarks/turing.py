@@ -249,7 +249,8 @@ def speed(given):
         config = Config(task="ntm-copy", min_items=20, **MACHINE)
         task = build_task(config)
         network = build_network(config, task)
-        learner = FirstOrder("adam", Objective(task.loss), steps=1000, rate=RATE, clip=CLIP)
+        how = {"rate": RATE, "clip": CLIP, "schedule": "constant"}
+        learner = FirstOrder("adam", Objective(task.loss), steps=1000, **how)
         data = task.batch(0, batch).arrays.on_device()
         step = eqx.filter_jit(learner.step)
         memory, state = learner.initial(network), learner.start(network, data)

@@ -135,6 +135,21 @@ def test_a_cell_s_settings_are_its_options_with_their_defaults(name):
     jax.tree.map(np.testing.assert_array_equal, cell, same)
 
 
+@pytest.mark.parametrize("registry", [LEARNERS, TASKS], ids=["learners", "tasks"])
+def test_a_learner_and_its_settings_have_the_same_defaults(registry):
+    """Python and the command line train alike; `None` leaves the choice to the constructor."""
+    differing = []
+    for name, kind in registry.items():
+        asked = {}
+        for parent in reversed(kind.__mro__):
+            asked |= getattr(inspect.signature(parent.__init__), "parameters", {})
+        for one in settings_of(kind.Settings).values():
+            default = asked[one.name].default if one.name in asked else None
+            if isinstance(default, str | int | float) and default != one.default is not None:
+                differing.append((name, one.name, default, one.default))
+    assert not differing
+
+
 def test_an_initialiser_in_words_is_that_initialiser():
     key = jax.random.key(0)
     ones = initialiser("normal:0.25")(key, (3, 4), np.float64)

@@ -32,7 +32,7 @@ def weights_after(gradients, name, rate=0.1, momentum=0.9, **options):
         rate=rate,
         momentum=momentum,
         clip="off",
-        **options,
+        **{"schedule": "constant"} | options,
     )
     network = {"w": jnp.asarray([1.0, -2.0])}
     learner_state, found = learner.initial(network), []
@@ -148,6 +148,17 @@ def test_numbers_may_be_inputs_of_a_compiled_step(name):
 def test_weight_decay_takes_its_share():
     (found,) = weights_after([np.zeros(2)], "sgd", weight_decay=0.5)
     np.testing.assert_allclose(found, np.array([1.0, -2.0]) * (1 - 0.1 * 0.5))
+
+
+def test_a_weight_decay_of_0_switches_the_decay_off():
+    for name in FIRST_ORDER:
+        (found,) = weights_after([np.zeros(2)], name, weight_decay=0.0)
+        np.testing.assert_array_equal(found, [1.0, -2.0])
+        learner = FirstOrder(name, Objective(SquaredError()), 10, weight_decay=0.0)
+        assert learner.numbers["weight_decay"] == 0
+        assert "(it was 0)" in FirstOrder(name, Objective(SquaredError()), 10, rate=0.0).advice(0.5)
+    (found,) = weights_after([np.zeros(2)], "adamw")
+    np.testing.assert_allclose(found, np.array([1.0, -2.0]) * (1 - 0.1 * 0.01))
 
 
 def test_schedules_at_known_steps():

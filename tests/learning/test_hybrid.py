@@ -53,7 +53,7 @@ def turns(learner, count):
 
 
 def slow(rate):
-    return FirstOrder("sgd", Bowl(SquaredError()), 10, rate=rate, clip="off")
+    return FirstOrder("sgd", Bowl(SquaredError()), 10, rate=rate, clip="off", schedule="constant")
 
 
 def test_after_so_many_steps_the_second_goes_on():

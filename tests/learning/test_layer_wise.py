@@ -30,7 +30,7 @@ def network_of(skip):
 
 
 def learner_of(name="sgd", **options):
-    options = {"rate": RATE, "clip": "off", **options}
+    options = {"rate": RATE, "clip": "off", "schedule": "constant", **options}
     alone, together = (FirstOrder(name, Objective(SquaredError()), 9, **options) for _ in range(2))
     return LayerWise(alone, together, ALONE)
 

@@ -149,7 +149,7 @@ def test_it_leaves_a_saddle_where_others_stay(saddle):
     np.testing.assert_allclose(reports[0]["lowest"], -0.01, rtol=0.01)
 
     for rate in (0.5, 1.9, 2.5):
-        sgd = FirstOrder("sgd", objective, 100, rate=rate, clip="off")
+        sgd = FirstOrder("sgd", objective, 100, rate=rate, clip="off", schedule="constant")
         assert not losses(sgd, network, batch, 100)[0][-1] < 0.99 * level
 
     f = OnBatch(objective, network, batch, network.initial((2,)))

@@ -130,6 +130,8 @@ class Huge(Adding):
         (lambda: FirstOrder("sgd", OBJECTIVE, 9, rate=NAN), "rate must be a number that float32"),
         (lambda: FirstOrder("sgd", OBJECTIVE, 9, rat=1.0), "FirstOrder: got an .* 'rat'"),
         (lambda: HessianFree(OBJECTIVE, iterations=0), "iterations must be at least 1, got 0"),
+        (lambda: HessianFree(OBJECTIVE, curvature=0), "curvature must be at least 1, got 0"),
+        (lambda: Text.of("abc" * 99).epochs(1, 2, 0), "number of at least 1, got 0"),
         (lambda: Adding().batch(-1, 2), "batches are numbered from 0, got -1"),
         (lambda: Adding().batch(1.5, 2), "batches are numbered from 0, got 1.5"),
         (lambda: Adding().batch(0, 10**12), "sequences of a batch must be at most 2147483647"),

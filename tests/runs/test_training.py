@@ -347,6 +347,7 @@ def test_changed_data_are_noticed(text, config, tmp_path):
         (lambda p: (p / "model.json").write_text('{"format": 99}'), "newer version of Ostinato"),
         (lambda p: (p / "model.json").write_text('{"format": 2}'), "earlier version of Ostinato"),
         (lambda p: (p / "model.json").write_text('{"format": 3}'), "is not what a run writes"),
+        (lambda p: (p / "model.json").write_text("{}"), "its format must be a whole number"),
         (lambda p: [f.unlink() for f in (p / "checkpoints").iterdir()], "has no checkpoint yet"),
     ],
 )

@@ -66,6 +66,7 @@ def test_bad_labels_are_one_clear_line(asked, words):
         ({"temperature": "hot"}, "temperature must be a number, got 'hot'"),
         ({"seed": "x"}, "seed must be a whole number, got 'x'"),
         ({"length": [1]}, "length must be a whole number"),
+        ({"length": 0}, "at least 1, got 0"),
         ({"beam": 1e999}, "beam must be a whole number"),
     ],
 )

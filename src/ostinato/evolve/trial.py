@@ -130,7 +130,7 @@ class Problem:
             lambda *x: jnp.stack(x), *(eqx.filter(one, eqx.is_array) for one in networks)
         )
         rate = jnp.repeat(jnp.asarray(rates), seeds)
-        learner = FirstOrder("adam", Objective(self.task.loss), 1)
+        learner = FirstOrder("adam", Objective(self.task.loss), 1, schedule="constant")
         learner_state = jax.vmap(lambda x: learner.initial(eqx.combine(x, static)))(arrays)
         advance = _compiled(self.task, static)
         for batches in self.rungs:
@@ -169,7 +169,8 @@ def _compiled(task: Task, static: Any) -> Any:
     """One rung of all networks of a graph: `(arrays, learner_state, rate, batches, valid)`."""
 
     def one(arrays: Any, learner_state: Any, rate: jax.Array, batches: Batch, valid: Batch) -> Any:
-        learner = FirstOrder("adam", Objective(task.loss), 1, rate=rate)  # type: ignore[arg-type]
+        objective = Objective(task.loss)
+        learner = FirstOrder("adam", objective, 1, rate=rate, schedule="constant")  # type: ignore[arg-type]
 
         def step(carried: Any, batch: Batch) -> tuple[Any, None]:
             arrays, learner_state = carried

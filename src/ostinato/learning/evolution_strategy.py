@@ -78,7 +78,7 @@ class EvolutionStrategy(Learner):
     directions: int = 64
     sigma: float = 0.05
     rate: float = 0.02
-    schedule: str = "constant"
+    schedule: str = "cosine"
 
     def __post_init__(self) -> None:
         factor(self.schedule, self.steps, epoch=1.0)

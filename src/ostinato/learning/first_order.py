@@ -131,7 +131,9 @@ class FirstOrder(GradientLearner):
         rate: the learning rate; by default the learner's own, see `FIRST_ORDER`.
         momentum, velocity: γ, and whether v is `"scaled"` by the rate or `"raw"`.
         accumulator: where AdaGrad's sum of squared gradients starts.
-        schedule, warmup, clip, weight_decay: see the module's docstring.
+        schedule, warmup, clip: see the module's docstring.
+        weight_decay: see the module's docstring; by default the learner's own, which is 0.01 for
+            adamw and 0 for the others.
         epoch: the steps of an epoch, for the schedule `halving`.
 
     Example:
@@ -161,8 +163,10 @@ class FirstOrder(GradientLearner):
         clip: str = setting(
             "1", "largest gradient norm: a number, '2x' the average (or 'auto'), or 'off'"
         )
-        weight_decay: float = setting(
-            0.0, "fraction of each weight subtracted per step, times the rate", min=0
+        weight_decay: float | None = setting(
+            None,
+            "fraction of each weight subtracted per step, times the rate (adamw 0.01, others 0)",
+            min=0,
         )
 
         def __post_init__(self) -> None:
@@ -176,10 +180,10 @@ class FirstOrder(GradientLearner):
     momentum: float = 0.9
     velocity: str = "scaled"
     accumulator: float = 0.1
-    schedule: str = "constant"
+    schedule: str = "cosine"
     warmup: int = 0
     clip: str = "1"
-    weight_decay: float = 0.0
+    weight_decay: float | None = None
     epoch: float | None = None
 
     def __post_init__(self) -> None:
@@ -203,7 +207,7 @@ class FirstOrder(GradientLearner):
         return {"rate": self._rate}
 
     def advice(self, rate: float) -> str:
-        tries = [f"a smaller --rate (it was {self.rate or rate:.3g})"]
+        tries = [f"a smaller --rate (it was {rate if self.rate is None else self.rate:.3g})"]
         if self.clip == "off":
             tries.append("--clip 1 (clipping was off)")
         elif self.clip != "auto":
@@ -306,7 +310,7 @@ class FirstOrder(GradientLearner):
 
     @property
     def _decay(self) -> float:
-        return self.weight_decay or self._method.decay
+        return self._method.decay if self.weight_decay is None else self.weight_decay
 
     @property
     def _search(self) -> Any:

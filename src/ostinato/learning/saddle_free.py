@@ -172,7 +172,7 @@ class SaddleFree(Curved):
 
     def passes(self, batch: int) -> list[Passes]:
         """A gradient, Hessian products, which cost two of their part, and a value."""
-        curved = self.curvature or batch
+        curved = self._curved(batch)
         return [
             Passes(1, batch),
             Passes(self.count, curved, 2),

@@ -102,7 +102,8 @@ class Transformation(GradientLearner):
         return {} if self.rate is None else {"rate": self.rate}
 
     def advice(self, rate: float) -> str:
-        return f"a smaller rate (it was {self.rate or rate:.3g}), or clip the gradient"
+        own = rate if self.rate is None else self.rate
+        return f"a smaller rate (it was {own:.3g}), or clip the gradient"
 
 
 def learner_of(make: optax.GradientTransformation | Callable) -> type[Transformation]:

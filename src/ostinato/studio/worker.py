@@ -267,7 +267,7 @@ def _looked(request: dict) -> Inside:
 def play(request: dict) -> Iterator[Any]:
     """Symbols as they are sampled, or the whole answer of a beam search."""
     run = open_run(request["path"])
-    count = min(_whole(request, "length") or 400, LONGEST)
+    count = min(_whole(request, "length", 400), LONGEST)
     prompt = str(request.get("prompt") or "")
     if request.get("beam"):
         yield _beam(run, prompt, min(count, 400), _whole(request, "beam"))
@@ -291,10 +291,10 @@ def _number(request: dict, key: str, usual: float = 0.0) -> float:
         raise BadInput(f"{key} must be a number, got {shown(value)}") from None
 
 
-def _whole(request: dict, key: str) -> int:
-    value = request.get(key) or 0
+def _whole(request: dict, key: str, usual: int = 0) -> int:
+    value = request.get(key)
     try:
-        return int(value)
+        return usual if value in (None, "") else int(value)
     except (OverflowError, TypeError, ValueError):
         raise BadInput(f"{key} must be a whole number, got {shown(value)}") from None
 

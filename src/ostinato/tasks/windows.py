@@ -115,7 +115,7 @@ class Streamed(Task):
 
     def epochs(self, batches: int, size: int, length: int | None = None) -> float:
         stream = self.stream_of("train")
-        length, size = self._shape(stream, size, length or self.length)
+        length, size = self._shape(stream, size, checked_length(self, length))
         if self.carry:
             return batches / windows_of(stream.steps, size, length)
         return batches * size * length / stream.steps

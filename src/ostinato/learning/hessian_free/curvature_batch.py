@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from ...cells import Model
 from ...data import Batch
 from ...errors import BadInput
-from ...settings import setting
+from ...settings import checked_int, setting
 from ..gradients import Full
 from ..hybrid import WHERE
 from ..learner import Learner, Stepped
@@ -86,6 +86,8 @@ class Curved(Learner):
     draw: str
 
     def __post_init__(self) -> None:
+        if self.curvature is not None:
+            checked_int("curvature", self.curvature)
         if self.objective.compute is not None:
             raise BadInput(
                 "a second-order learner needs float32, because lower precision ruins its curvature "
@@ -110,13 +112,17 @@ class Curved(Learner):
     ) -> tuple[OnBatch, OnBatch]:
         """The objective on a batch, and on its curvature batch."""
         objective = self.objective
-        size = self.curvature or batch.sequences * objective.devices
+        size = self._curved(batch.sequences * objective.devices)
         part, before = curvature_batch(batch, state, size, self.draw, step, objective.axis)
         weights = objective.weights(batch, part)
         return (
             OnBatch.in_chunks(objective, network, batch, state, self.chunk, weights[0]),
             OnBatch.in_chunks(objective, network, part, before, self.chunk, weights[1]),
         )
+
+    def _curved(self, batch: int) -> int:
+        """The sequences of the curvature batch of a batch of this size."""
+        return batch if self.curvature is None else self.curvature
 
     def chosen_values(self) -> dict[str, Any]:
         return {"curvature_batch": self.curvature}

@@ -253,7 +253,7 @@ class HessianFree(Curved):
 
     def passes(self, batch: int) -> list[Passes]:
         """A gradient, products for all iterations, the start and ρ, and values of the searches."""
-        curved, each = self.curvature or batch, self.line_search or self.adapt == "iteration"
+        curved, each = self._curved(batch), self.line_search or self.adapt == "iteration"
         judged = batch if self.judge == "gradient" else curved
         along = curved if self.line_search else judged
         return [

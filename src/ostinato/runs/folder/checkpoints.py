@@ -16,7 +16,7 @@ from ...errors import BadInput
 from ...files import unlinked, write_whole
 from ...weights import CorruptFile, StructureMismatch, pack, unpack
 
-FORMAT = 3
+FORMAT = 4
 KEPT = 2
 _NAME = "step-{:08d}.safetensors"
 

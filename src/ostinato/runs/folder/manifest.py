@@ -17,11 +17,14 @@ import msgspec
 from ...data import Vocabulary
 from ...errors import BadInput, naming
 from ...files import read_json, write_whole
+from ...learning.first_order import FIRST_ORDER
+from ...settings import shown
 from ..config import Config
 from ..network.models import check_numbers
 from ..network.parts import Size, Sizes
 from .checkpoints import FORMAT
 
+OLDEST = 3  # the oldest format that can be read
 # What may differ between a run and its continuation; the fingerprint of the data covers the file.
 MAY_CHANGE = ("steps", "epochs", "minutes", "file", "devices", "shard_vocabulary")
 LARGEST = 1 << 30  # bytes of a JSON file; a vocabulary of words can be long
@@ -72,14 +75,15 @@ def model_bytes(sizes: Sizes, artefacts: Any, manifest: dict) -> bytes:
 def read_model(path: Path) -> tuple[Config, Sizes, dict, dict]:
     """The configuration, sizes, artefacts and manifest of a run folder, all of them checked."""
     model = read_object(path / "model.json")
-    _check_format(path, model.get("format"))
+    version = _checked_format(path, model.get("format"))
     with naming(path / "config.json"):
-        config = Config.from_json(read_object(path / "config.json"))
+        config = Config.from_json(_translated(read_object(path / "config.json"), version))
     try:
         if model.pop("sha256") != _checksum(model):
             raise ValueError("its checksum is wrong")
         sizes = msgspec.convert(model, _Model).sizes
         artefacts, manifest = model["artefacts"], model["made"]
+        manifest["config"] = _translated(manifest["config"], version)
         if sizes.model is not None:
             check_numbers(sizes.model)
         if "vocabulary" in artefacts:
@@ -94,18 +98,43 @@ def read_model(path: Path) -> tuple[Config, Sizes, dict, dict]:
     return config, sizes, artefacts, manifest
 
 
-def _check_format(path: Path, version: Any) -> None:
-    """Refuse the folder of another version of Ostinato."""
-    if type(version) is int and 1 <= version < FORMAT:
+def _checked_format(path: Path, version: Any) -> int:
+    """The format of a folder; one that this version of Ostinato cannot read is refused."""
+    if type(version) is not int or version < 1:
+        raise BadInput(
+            f"{path / 'model.json'} is not what a run writes: its format must be a whole number "
+            f"such as {FORMAT}, but it has {'none' if version is None else shown(version)}"
+        )
+    if version < OLDEST:
         raise BadInput(
             f"{path} was written by an earlier version of Ostinato (format {version}, this one "
-            f"reads format {FORMAT}); train it again"
+            f"reads formats {OLDEST} to {FORMAT}); train it again"
         )
-    if type(version) is not int or version != FORMAT:
+    if version > FORMAT:
         raise BadInput(
-            f"{path} was written by a newer version of Ostinato (format {version!r:.40}, this one "
+            f"{path} was written by a newer version of Ostinato (format {shown(version)}, this one "
             f"reads up to {FORMAT}); install that version"
         )
+    return version
+
+
+def _translated(sections: dict, version: int) -> dict:
+    """The sections of a configuration, rewritten if an earlier format gave a value another meaning.
+
+    In format 3 a `weight_decay` of 0 stood for the learner's own default, which is 0.01 for adamw;
+    since then `null` stands for the default, and 0 for no decay.
+    """
+    if version > 3:
+        return sections
+    return {
+        name: {**part, "weight_decay": None} if _had_no_decay(name, part) else part
+        for name, part in sections.items()
+    }
+
+
+def _had_no_decay(section: str, part: Any) -> bool:
+    first_order = isinstance(part, dict) and part.get("name") in FIRST_ORDER
+    return section in ("learner", "first") and first_order and part.get("weight_decay") == 0
 
 
 def _checksum(model: dict) -> str:

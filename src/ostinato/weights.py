@@ -238,6 +238,13 @@ _DTYPES = {
 }  # fmt: skip
 
 
+def shapes_only(module: Module) -> Module:
+    """A module with `ShapeDtypeStruct`s in place of its arrays, which are not held any more."""
+    return jax.tree.map(
+        lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype) if eqx.is_array(x) else x, module
+    )
+
+
 def _marked(data: bytes, old: str, new: str) -> bytes:
     """`data` with the checksum in its header replaced."""
     key = f'"{CHECKSUM}":"'.encode()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from ...cells import Model
 from ...errors import BadInput
 from ...progress import Report, silent
 from ...settings import shown
@@ -259,9 +260,15 @@ class Run(RunFolder):
             raise BadInput(f"{self.path} is a run of {task}; {USES.get(own, USES['apply'])}")
 
 
-def open_run(path: str | Path) -> Run:
-    """Open an existing run folder and check it."""
-    return Run.open(path)
+def open_run(path: str | Path, network: Model | None = None) -> Run:
+    """Open an existing run folder and check it.
+
+    Args:
+        path: the folder.
+        network: the network that was given to `train`, if parts of it are classes of your own or
+            of another package, which the folder cannot describe. Its weights are not used.
+    """
+    return Run.open(path, network)
 
 
 def _check_given(given: Any) -> None:

@@ -24,10 +24,11 @@ from ...files import check_appendable, checked_path, is_unused, remove_leftovers
 from ...learning import Learner
 from ...settings import checked_kind
 from ...tasks import OnFileTask, Task
-from ...weights import CorruptFile, StructureMismatch
+from ...weights import CorruptFile, StructureMismatch, shapes_only
 from ..build import build_task, config_of, precision
 from ..config import Config
 from ..config.members import allow_members
+from ..network.blueprint import blueprint, from_blueprint
 from ..network.budget import Units, network_shapes
 from ..network.parts import Sizes
 from .checkpoints import Checkpoint, Checkpoints, Progress
@@ -61,7 +62,9 @@ class RunFolder:
         sizes: what the network knows about its task.
         artefacts: what the network needs from the data, as JSON; see `Task.artefacts`.
         manifest: what the run was made with, as plain JSON: its name `run`, the `network`, `task`
-            and `learner`, which of them were `given`, the values `used`, `versions` and `config`.
+            and `learner`, which of them were `given`, the `blueprint` of a given network, the
+            values `used`, `versions` and `config`.
+        like: a network of the run's structure, if its own cannot be made from the folder.
 
     Example:
         >>> run = open_run("runs/text-mlstm-1")
@@ -75,16 +78,18 @@ class RunFolder:
     sizes: Sizes
     artefacts: dict
     manifest: dict
+    like: Model | None = None
 
     @classmethod
-    def open(cls, path: str | Path) -> Self:
-        """An existing run folder, checked."""
+    def open(cls, path: str | Path, network: Model | None = None) -> Self:
+        """An existing run folder, checked; see `open_run`."""
         path = checked_path("path", path)
         if not path.is_dir():
             raise BadInput(f"there is no run folder {path}")
         if not is_run(path):
             raise BadInput(f"{path} is not a run folder: it has no config.json")
-        return cls(path, *read_model(path))
+        check_own(None, network)
+        return cls(path, *read_model(path), None if network is None else shapes_only(network))
 
     @classmethod
     def create(
@@ -118,6 +123,7 @@ class RunFolder:
             "network": described(network),
             "learner": described_learner(learner),
             "given": given,
+            "blueprint": blueprint(network) if "network" in given else None,
             "used": used,
             "data": data,
             "config": config.as_json(),
@@ -220,8 +226,10 @@ class RunFolder:
 
     def _given(self, what: str) -> str:
         """Advice if the run was given its own task, network or learner from Python."""
-        given = what in self.manifest["given"]
-        return f"; it was started from Python with its own {what}: pass it again" if given else ""
+        if what not in self.manifest["given"]:
+            return ""
+        how = ": open_run(path, network=...)" if what == "network" else ""
+        return f"; it was started from Python with its own {what}: pass it again{how}"
 
     def network(self, which: str | int = "best", like: Model | None = None) -> Model:
         """The network of a checkpoint; the arguments are those of `saved`."""
@@ -232,7 +240,7 @@ class RunFolder:
 
         Args:
             which: `"best"`, `"last"`, or the step of a checkpoint that exists; see `steps`.
-            like: a network of the same structure; a run that was given its own network needs it.
+            like: a network of the same structure, where the run cannot make it; see `open_run`.
 
         Example:
             >>> open_run("runs/text-mlstm-1").saved().step
@@ -251,8 +259,7 @@ class RunFolder:
                 f"{self.path} has no checkpoint {which!r:.40}; there are 'best', 'last' and the "
                 f"steps {existing}"
             )
-        if like is None:
-            like = network_shapes(self.config, self.sizes, self.units)
+        like = self.shapes() if like is None else like
         self._check_same("network", "made with", described(like))
         if isinstance(which, int):
             try:
@@ -270,6 +277,14 @@ class RunFolder:
             except (CorruptFile, OSError) as error:
                 warnings.warn(f"{error}; using the last checkpoint", RuntimeWarning, stacklevel=3)
         return Saved(progress.step, network)
+
+    def shapes(self) -> Model:
+        """The network with shapes in place of arrays: as opened, recorded or configured."""
+        if self.like is not None:
+            return self.like
+        if (drawn := self.manifest.get("blueprint")) is not None:
+            return from_blueprint(drawn)
+        return network_shapes(self.config, self.sizes, self.units)
 
     @property
     def units(self) -> Units | None:

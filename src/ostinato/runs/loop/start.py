@@ -57,8 +57,8 @@ def train(
             become those of the configuration if its class is one of ours, and data that it was
             given in memory are kept in the folder, up to 256 MiB. A task of your own class is not:
             pass it again to resume.
-        network: your own. The folder does not contain it: pass it again to resume, and pass
-            `like=network` to `Run.network`.
+        network: your own. Pass it again to resume; to open the run, only if parts of it are
+            classes of your own (`open_run(path, network=network)`).
         learner: an optax transformation instead of the configuration's learner, with its own
             learning rate. Pass it again to resume.
 

@@ -2,7 +2,7 @@
 
 1    `verify` reached a verdict other than the known one
 2    bad input: a file, a setting or an option
-3    training diverged
+3    training diverged, or no validation was finite
 128 + n    ended by signal n
 """
 

@@ -5,6 +5,7 @@ last two and the best one are kept; none is removed before a newer one has been 
 """
 
 import json
+import math
 import os
 import re
 import warnings
@@ -36,7 +37,8 @@ class Progress(NamedTuple):
         step: number of completed steps.
         best: the best validation so far, or `None`.
         best_step: its step.
-        waited: validations since the best one.
+        waited: validations with a finite metric since the best one; as long as there is no best
+            one, those that had none.
     """
 
     step: int = 0
@@ -129,6 +131,8 @@ class Checkpoints:
             raise CorruptFile(f"{self.path(step)} has invalid notes: {notes['progress']}")
         if self.name != notes.get("run"):
             raise StructureMismatch(f"{self.path(step)} is from another run")
+        if progress.best is not None and not math.isfinite(progress.best):  # of earlier versions
+            return progress._replace(best=None, best_step=0)
         return progress
 
 

@@ -11,16 +11,16 @@ EXPLODED = 20.0
 
 
 class Diverged(RuntimeError):
-    """The loss became NaN or exploded; the message says when, where and what to try.
+    """The loss became NaN or exploded, or no validation was finite; the message says what to try.
 
     Attributes:
-        step: the first step whose loss or gradient is wrong.
+        step: the first step whose loss or gradient is wrong, or the last one of the run.
     """
 
     def __init__(self, words: str, step: int):
         super().__init__(words)
         self.step = step
-        self.event: Divergence = {"words": words}  # what the log is to say of it
+        self.event: Divergence = {"kind": "diverged", "step": step, "words": words}  # for the log
 
     def __reduce__(self) -> tuple:  # it may come from another machine
         return Diverged, (str(self), self.step)

@@ -113,6 +113,8 @@ class Training:
             with stop_signals() if self.group is None else nullcontext(self.group.stop) as stop:
                 progress, reason = self._loop(progress, fresh_state, stop)
             self._save_last(progress, fresh_state)
+            if reason != "interrupted":
+                self.validation.check(progress)
         except Diverged as diverged:
             self.keeper.save_good()
             words = f"{diverged} Last good checkpoint: {self.keeper.kept()}"
@@ -179,8 +181,8 @@ class Training:
                 recorder.log(step)  # first, so that validation does not count as training time
                 with recorder.timed("validation"), recorder.paused():
                     self.now, progress = self.validation(self.now, progress)
-                waited = config.patience is not None and progress.waited >= config.patience
-                reason = "no gain" if waited and reason == "done" else reason
+                if self._without_gain(progress) and reason == "done":
+                    reason = "no gain"
             if reason == "done" and step < self.steps:
                 self.keeper.take(self.now, progress)
         recorder.log(progress.step)
@@ -208,6 +210,10 @@ class Training:
         agreed = self.agreement(step, wish)
         self.keeper.is_time = lambda: agreed.checkpoint
         return agreed
+
+    def _without_gain(self, progress: Progress) -> bool:
+        patience = self.config.patience
+        return patience is not None and progress.best is not None and progress.waited >= patience
 
     def _time_is_up(self) -> bool:
         minutes = self.config.minutes

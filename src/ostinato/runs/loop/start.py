@@ -67,7 +67,8 @@ def train(
         minutes are over) or `interrupted`.
 
     Raises:
-        Diverged: if the loss became NaN or exploded; the last good checkpoint is kept.
+        Diverged: if the loss became NaN or exploded, or no validation was finite; the last good
+            checkpoint is kept.
 
     Example:
         >>> config = Config(task="adding", length=10, units=8, steps=5)

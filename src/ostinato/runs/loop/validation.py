@@ -1,5 +1,6 @@
 """Validation during training: the metrics on the validation part, and a preview."""
 
+import math
 from concurrent.futures import Future
 from itertools import islice
 from typing import Any
@@ -12,7 +13,7 @@ from ...tasks import Task
 from ..analysis.evaluation import measured
 from ..folder.checkpoints import Progress
 from ..folder.events import Valid
-from .divergence import finite_or_none
+from .divergence import Diverged, finite_or_none
 from .prefetch import beside
 from .recorder import Recorder
 
@@ -56,9 +57,12 @@ class Validation:
         if value is None:  # the validation part is empty
             return now, progress
         sign = -1 if task.metric.higher_is_better else 1
-        if progress.best is None or sign * value < sign * progress.best:
+        # NaN and infinity say nothing of a gain: they are never the best, and do not count as
+        # waiting for a better one.
+        finite = math.isfinite(value)
+        if finite and (progress.best is None or sign * value < sign * progress.best):
             progress = progress._replace(best=value, best_step=progress.step, waited=0)
-        else:
+        elif finite or progress.best is None:
             progress = progress._replace(waited=progress.waited + 1)
         event: Valid = {"kind": "valid", "step": progress.step, "value": value}
         event["metrics"] = {
@@ -70,7 +74,19 @@ class Validation:
         if preview is not None:
             event["preview"] = preview
         self.recorder.tell(event)
+        if not finite:
+            return now, progress
         heard = self.learner.after_validation(checkpoint.learner, sign * value)
         if heard is not checkpoint.learner:
             now = stepper.begin(checkpoint._replace(learner=heard))
         return now, progress
+
+    def check(self, progress: Progress) -> None:
+        """Raise if there were validations, but none with a finite metric."""
+        if progress.best is None and progress.waited:
+            raise Diverged(
+                f"none of the {progress.waited} validations gave a finite "
+                f"{self.task.metric.name}, although the loss of training is finite. Look for NaN "
+                "in the validation part, and for a division by zero in the metric.",
+                progress.step,
+            )

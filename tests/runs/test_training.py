@@ -21,7 +21,7 @@ from ostinato.errors import BadInput
 from ostinato.files import is_leftover
 from ostinato.losses import SquaredError
 from ostinato.runs import Config, Diverged, open_run, train
-from ostinato.runs.folder import checkpoints
+from ostinato.runs.folder import checkpoints, log
 from ostinato.runs.folder.events import KINDS, event_of, opening
 from ostinato.runs.loop import loop, step
 from ostinato.tasks import Adding
@@ -261,6 +261,31 @@ def test_a_full_disk_leaves_the_last_checkpoint(undisturbed, config, tmp_path, m
     monkeypatch.undo()
     run = train(config, tmp_path / "run", resume=True)
     same(undisturbed, run)
+
+
+@pytest.mark.parametrize("number", [errno.EFBIG, errno.ENOSPC])
+def test_a_log_that_cannot_grow(undisturbed, config, tmp_path, monkeypatch, number):
+    """Half of a line is written, and nothing from then on; the run goes on once there is room."""
+    append = log.append_line
+
+    def full(path, line):
+        if json.loads(line)["step"] >= 5:
+            append(path, line[:9])
+            raise OSError(number, os.strerror(number))
+        append(path, line)
+
+    monkeypatch.setattr(log, "append_line", full)
+    with pytest.raises(BadInput) as error:
+        train(config, tmp_path / "run")
+    words, step = str(error.value), open_run(tmp_path / "run").steps()[-1]
+    assert (
+        f"{tmp_path / 'run' / 'events.jsonl'} cannot grow at step 5: {os.strerror(number)}" in words
+    )
+    assert f"last good checkpoint: step {step}, in" in words and words.endswith("then --resume")
+    assert step < 5 and "\n" not in words
+    monkeypatch.undo()
+    with pytest.warns(RuntimeWarning, match="cannot be read; skipped"):
+        same(undisturbed, train(config, tmp_path / "run", resume=True))
 
 
 def test_a_damaged_checkpoint_is_passed_over(undisturbed, config, tmp_path):

@@ -80,6 +80,23 @@ def test_changing_needs_a_header_that_no_other_site_can_send(studio, path):
         assert status in (400, 404), (path, body[:99], words)
 
 
+@pytest.mark.parametrize("odd", [{"a": 1}, ["x"], 7, True, 1.5])
+def test_a_name_that_is_no_text_is_refused(studio, odd):
+    before = sorted(studio.folder.rglob("*"))
+    asked = {
+        "move": {"name": "good", "to": odd},
+        "start": {"name": odd, "settings": {"steps": 1}},
+        "restore": {"kept": odd},
+        "delete": {"name": odd},
+        "verify": {"name": odd},
+        "inside": {"name": "good", "file": odd},
+    }
+    for path, sent in asked.items():
+        status, _, words = studio.ask(f"/api/{path}", json.dumps(sent).encode())
+        assert status == 400 and b"must be text, got" in words, (path, words)
+    assert sorted(studio.folder.rglob("*")) == before
+
+
 def test_nobody_is_answered_without_the_token(studio):
     """As another user of the machine asks, who does not see the printed address."""
     other = f"ostinato-studio-{studio.port}"

@@ -14,6 +14,7 @@ from ostinato.runs.folder import labels
 from ostinato.runs.folder.labels import LARGEST, Labels
 from ostinato.runs.folder.listing import listed, run_folders
 from ostinato.studio import tidying
+from ostinato.studio.actions import Jobs
 from ostinato.studio.folder import Folder, NoRun
 from studio.pages import a_log, write_run
 
@@ -164,6 +165,24 @@ def test_a_deleted_run_comes_back_as_it_was(folder):
     assert names(folder) == ["a", "b", "deep/er"] and tidying.count_trashed(folder) == 0
 
 
+def test_a_run_in_the_trash_is_only_restored(folder):
+    kept = tidying.delete(folder, "a")
+    there, jobs = content(folder.path / ".trash" / kept), Jobs(folder)
+    for name in (f".trash/{kept}", f"./.trash/{kept}", f"deep/../.trash/{kept}"):
+        for change in (
+            lambda name: tidying.label(folder, name, {"title": "mine"}),
+            lambda name: tidying.move(folder, name, "c"),
+            lambda name: tidying.delete(folder, name),
+            lambda name: jobs.resume(name, None),
+            lambda name: jobs.stop(name),
+            folder.row,
+        ):
+            with pytest.raises(NoRun):
+                change(name)
+    assert content(folder.path / ".trash" / kept) == there
+    assert tidying.restore(folder, kept) == "a"
+
+
 def test_the_same_name_can_be_deleted_twice_and_is_never_overwritten(folder):
     first = tidying.delete(folder, "a")
     write_run(folder.path / "a", a_log(40))
@@ -191,7 +210,7 @@ def test_a_run_that_is_trained_stays(folder):
         *((name, "is a folder below that of the studio") for name in ("", " ", "..", "../x", "/x")),
         *(
             (name, "is a folder below that of the studio")
-            for name in (".trash/x", "a/./../x", "x\0")
+            for name in (".trash/x", "x/.trash", "a/./../x", "x\0", "x/", "x//y", "./x", "x/.")
         ),
         ("b", "there is already b"),
         ("b/inner", "b is a run; there are no runs within runs"),

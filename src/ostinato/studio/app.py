@@ -21,6 +21,7 @@ from starlette.routing import Route
 from ..errors import BadInput
 from ..files import is_locked, next_folder
 from ..runs.folder.digest import Digest
+from ..settings import shown
 from ..web import as_json, json_object
 from . import tidying
 from .actions import Jobs, check_plain
@@ -95,7 +96,7 @@ class Studio:
 
     def _run(self, asked: Mapping[str, Any]) -> Path:
         """The folder of the run that a query or a body names."""
-        return self.folder.find(str(asked.get("name", "")))
+        return self.folder.find(_text(asked, "name"))
 
     async def page(self, request: Request) -> Response:
         return _page(*PAGES[request.url.path])
@@ -225,7 +226,7 @@ class Studio:
         return {"claims": claims, "checked": kept}
 
     async def verify(self, sent: Sent) -> Any:
-        name = str(sent.get("name"))
+        name = _text(sent, "name")
         verdict = await self.claiming.ask(600.0, do="claim", name=name)
         self._keep(f"claim:{name}", verdict)
         return verdict
@@ -235,8 +236,7 @@ class Studio:
         path = self._run(sent)
         known = ("what", "text", "begin", "unit", "pattern", "at", "labels", "label")
         asked = {key: sent[key] for key in known if key in sent}
-        if sent.get("file"):
-            file = str(sent["file"])
+        if file := _text(sent, "file"):
             asked |= {"labels": await asyncio.to_thread(self.folder.text, file), "source": file}
         return await self.looking.ask(300.0, do="inside", path=str(path), **asked)
 
@@ -276,42 +276,40 @@ class Studio:
         if not isinstance(settings, dict):
             raise BadInput("the settings are missing")
         check_plain(settings)
+        name = _text(sent, "name")
         checked = await self.measuring.ask(do="check", settings=settings)
-        name = (
-            str(sent.get("name") or "")
-            or next_folder(f"{self.folder.path / checked['name']}-").name
-        )
+        name = name or next_folder(f"{self.folder.path / checked['name']}-").name
         self.jobs.start(name, settings)
         return {"name": name}
 
     async def stop(self, sent: Sent) -> Any:
-        self.jobs.stop(str(sent.get("name")))
+        self.jobs.stop(_text(sent, "name"))
         return {}
 
     async def resume(self, sent: Sent) -> Any:
         steps = sent.get("steps")
         if steps is not None and (type(steps) is not int or not 0 < steps < 2**31):
             raise BadInput("steps must be a whole number above 0")
-        self.jobs.resume(str(sent.get("name")), steps)
+        self.jobs.resume(_text(sent, "name"), steps)
         return {}
 
     async def label(self, sent: Sent) -> Any:
-        name, labels = str(sent.get("name")), sent.get("labels")
+        name, labels = _text(sent, "name"), sent.get("labels")
         return await asyncio.to_thread(tidying.label, self.folder, name, labels)
 
     async def move(self, sent: Sent) -> Any:
-        name, to = str(sent.get("name")), str(sent.get("to") or "")
+        name, to = _text(sent, "name"), _text(sent, "to")
         self.jobs.check_idle(name)
         await asyncio.to_thread(tidying.move, self.folder, name, to)
         return {"name": to}
 
     async def delete(self, sent: Sent) -> Any:
-        name = str(sent.get("name"))
+        name = _text(sent, "name")
         self.jobs.check_idle(name)
         return {"kept": await asyncio.to_thread(tidying.delete, self.folder, name)}
 
     async def restore(self, sent: Sent) -> Any:
-        kept = str(sent.get("kept"))
+        kept = _text(sent, "kept")
         return {"name": await asyncio.to_thread(tidying.restore, self.folder, kept)}
 
     async def trash(self, query: QueryParams) -> Any:
@@ -364,6 +362,14 @@ def _number(query: QueryParams, key: str) -> float:
     if number != number:
         raise BadInput(f"{key} must be a step")
     return number
+
+
+def _text(asked: Mapping[str, Any], key: str) -> str:
+    """A text of a query or a body; empty where there is none."""
+    words = asked.get(key)
+    if words is not None and not isinstance(words, str):
+        raise BadInput(f"{key} must be text, got {shown(words)}")
+    return words or ""
 
 
 def _whole(query: QueryParams, key: str) -> int | None:

@@ -88,8 +88,11 @@ class Folder:
         return _with_state(known[1], path)
 
     def find(self, name: str) -> Path:
-        """The run folder of a name; `NoRun` if there is none, or if it is elsewhere."""
-        path = inside(self.path, name)
+        """The run folder of a name; `NoRun` if there is none, or if it is elsewhere.
+
+        A run in the trash has no name here: it is restored before anything is done with it.
+        """
+        path = None if TRASH in Path(name).parts else inside(self.path, name)
         if path is None or not any(_is_file(path / x) for x in (CONFIG, MODEL, LOG)):
             raise NoRun(f"there is no run called {name:.200}")
         return path
@@ -119,7 +122,7 @@ class Folder:
         path = self.path / name
         plain = name.strip() and name.isprintable() and len(name) <= 200
         parts = Path(name).parts
-        odd = any(part in ("..", ".", TRASH) for part in parts)
+        odd = any(part in ("..", TRASH) for part in parts) or Path(name).as_posix() != name
         if not plain or Path(name).is_absolute() or odd:
             raise BadInput("the name of a run is a folder below that of the studio")
         for parent in Path(name).parents:

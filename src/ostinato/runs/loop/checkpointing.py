@@ -8,7 +8,6 @@ it has done since its last checkpoint, which should be no more than a minute, or
 that is longer, and the two steps after which a checkpoint is known to be good. See `interval`.
 """
 
-import errno
 import threading
 import time
 from collections.abc import Callable
@@ -18,7 +17,7 @@ import jax
 
 from ...errors import BadInput
 from ..folder.checkpoints import Checkpoint, Progress
-from .recorder import Recorder
+from .recorder import Recorder, how_to_continue, last_checkpoint
 
 SHARE = 0.02  # of the time, for writing
 SHORTEST, LONGEST = 5.0, 60.0  # seconds between two checkpoints
@@ -213,19 +212,15 @@ class Keeper:
             raise
         except Exception as error:
             self.taken = None
-            full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
-            reason = getattr(error, "strerror", None) or " ".join(str(error).split())
-            where = f"step {self.writer.step} in {self.recorder.run.path}"
+            run = self.recorder.run
             raise BadInput(
-                f"could not write the checkpoint of {where}: "
-                f"{reason or type(error).__name__}; last good checkpoint: {self.kept()}. "
-                f"{'Free some space' if full else 'Mend that'}, then --resume"
+                f"could not write the checkpoint of step {self.writer.step} in {run.path}: "
+                f"{how_to_continue(run, error)}"
             ) from None
 
     def kept(self) -> str:
         """Which checkpoint is the last one, in words."""
-        steps = self.recorder.run.steps()
-        return f"step {steps[-1]}, in {self.recorder.run.path}" if steps else "none yet"
+        return last_checkpoint(self.recorder.run)
 
     def write_best(self, progress: Progress) -> None:
         """At the end: write what was taken if it was asked for or is the best; forget the rest."""

@@ -4,6 +4,7 @@ The loop runs ahead of the device, so the report of a step stays there until a l
 checkpoint needs it. A report is checked (`divergence.Watch`) before anything is made of it.
 """
 
+import errno
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -11,8 +12,10 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any, cast
 
+from ...errors import BadInput
 from ...learning import Learner
 from ..folder.events import Event, Opening, Train, of_form, opens
+from ..folder.log import NAME as LOG
 from ..folder.run import RunFolder
 from .divergence import Diverged, Unsound, Watch
 from .step import Steps
@@ -147,12 +150,34 @@ class Recorder:
             self.tell_all()
 
     def tell_all(self) -> None:
-        told, self.untold = self.untold, []
-        for event in told:
+        """Log the waiting events in order; one that cannot be logged still waits."""
+        while self.untold:
+            event = self.untold[0]
             if opens(event):
                 started = self.seconds()
                 with self.paused():
                     event["baselines"] = self.baselines.result()
                 self.spent["start"] += self.seconds() - started
-            self.run.note(event)
+            try:
+                self.run.note(event)
+            except OSError as error:
+                where = f"{self.run.path / LOG} cannot grow at step {event['step']}"
+                raise BadInput(f"{where}: {how_to_continue(self.run, error)}") from None
+            del self.untold[0]
             self.listener(dict(event))
+
+
+def how_to_continue(run: RunFolder, error: Exception) -> str:
+    """Why a file of a run could not be written, which checkpoint is left, and what to do."""
+    full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
+    reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+    return (
+        f"{reason or type(error).__name__}; last good checkpoint: {last_checkpoint(run)}. "
+        f"{'Free some space' if full else 'Mend that'}, then --resume"
+    )
+
+
+def last_checkpoint(run: RunFolder) -> str:
+    """The step and the place of the last checkpoint, in words."""
+    steps = run.steps()
+    return f"step {steps[-1]}, in {run.path}" if steps else "none yet"

@@ -3,7 +3,6 @@ import { asCount, asNumber, ask, asTime, h, nothing, pair, say, send } from "./d
 import { Charts, ready } from "./charts.js";
 import { keys } from "./frame.js";
 import { Labels } from "./labels.js";
-import { articles } from "./samples.js";
 import { tabs } from "./tabs.js";
 
 const main = document.getElementById("main");
@@ -125,7 +124,14 @@ async function zoom(chart, from, to) {
 function showSamples() {
   samples.hidden = !view.samples.length;
   samples.replaceChildren(h("h2", {}, "Samples"), h("p", { class: "hint" }, "Made by the network at validations, the latest first."),
-    h("div", { class: "samples" }, ...articles(view.samples, view.numbers.metric)));
+    h("div", { class: "samples" }, ...view.samples.map(article)));
+}
+
+// Text stays text, and a line of blocks is never broken.
+function article({ step, value, text }) {
+  return h("article", {},
+    h("h3", {}, `Step ${asCount(step)}`, h("small", {}, value === null ? "" : ` ${asNumber(value)} ${view.numbers.metric ?? ""}`)),
+    h("pre", { lang: "zxx", class: /[\u2580-\u259f]/.test(text) ? "unbroken" : null, tabindex: "0" }, text));
 }
 
 function showSettings() {

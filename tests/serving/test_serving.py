@@ -6,6 +6,7 @@ import contextlib
 import functools
 import itertools
 import json
+import sys
 import time
 
 import jax
@@ -521,6 +522,64 @@ def test_forecasts(run_of, client_for, files):
         refused(client, "/forecast", {"rows": rows, "steps": steps}, "steps must be")
     for wrong in ({}, {"rows": rows, "horizon": 2}, {"rows": [*rows, [1]]}, *HARMED):
         refused(client, "/forecast", wrong, "")
+
+
+@pytest.fixture(scope="module")
+def shops(tmp_path_factory):
+    """A run on two shops with dates, and its rows."""
+    folder, draw = tmp_path_factory.mktemp("shops"), np.random.default_rng(0)
+    rows = [
+        {"day": f"2024-{month:02}-{day:02}", "shop": shop, "sold": round(draw.normal(), 3)}
+        for month in (1, 2)
+        for day in range(1, 30)
+        for shop in ("north", "south")
+        if not (month == 1 and day < 3)
+    ]
+    lines = [",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows)]
+    (folder / "sold.csv").write_text("\n".join(lines) + "\n")
+    config = Config(
+        file=str(folder / "sold.csv"), sequence="shop", target="sold", gaps="fill", horizon=2,
+        cell="gru", units=3, length=8, batch=2,
+    )  # fmt: skip
+    return untrained_run(config, folder / "run"), rows
+
+
+@pytest.mark.parametrize("asked", [{}, {"steps": 2}])
+def test_a_forecast_reads_the_dates_the_order_and_the_series_of_its_rows(asked, shops, monkeypatch):
+    """As from a file, however many steps are asked for, and without pandas."""
+    run, rows = shops
+    expected = run.forecast(run.path.parent / "sold.csv").rows()
+    assert {row["shop"] for row in expected} == {"north", "south"} and len(expected) == 4
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    shuffled = [rows[n] for n in np.random.default_rng(1).permutation(len(rows))]
+    with client_of(run, Limits()) as client:
+
+        def told(rows):
+            answer = client.post("/forecast", json={"rows": rows, **asked})
+            assert answer.status_code == 200, answer.text
+            return sorted(answer.json()["forecast"], key=lambda row: (row["shop"], row["day"]))
+
+        def as_expected(answer):
+            assert [row | {"sold": 0} for row in answer] == [row | {"sold": 0} for row in expected]
+            values = [row["sold"] for row in answer]
+            np.testing.assert_allclose(values, [row["sold"] for row in expected], rtol=1e-5)
+
+        as_expected(told(rows))
+        as_expected(told(shuffled))
+        as_expected(told([row | {"other": None} for row in rows]))
+        wrong = [
+            ([rows[0] | {"day": "nonsense"}, *rows[1:]], "nonsense"),
+            ([*rows, rows[7]], "2024-01-06"),
+            ([*rows[:5], rows[5] | {"shop": None}, *rows[6:]], "row 6, column 'shop'"),
+            ([*rows[:5], rows[5] | {"sold": "x"}, *rows[6:]], "row 6, column 'sold': 'x' is not"),
+            ([*rows[:5], rows[5] | {"sold": [3]}, *rows[6:]], "row 6, column 'sold': a cell is"),
+            ([{k: x for k, x in row.items() if k != "shop"} for row in rows], "no column 'shop'"),
+            ([rows[0] | {"note": "x" * 5000}, *rows[1:]], "a cell has at most 1000 characters"),
+            ([{f"column {n}": 1} for n in range(100)], "give every row the same columns"),
+        ]
+        for some, words in wrong:
+            answer = client.post("/forecast", json={"rows": some, **asked})
+            assert answer.status_code == 400 and words in answer.json()["error"], answer.text
 
 
 def test_what_cannot_be_served_says_why(tmp_path):

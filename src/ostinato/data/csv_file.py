@@ -84,6 +84,22 @@ def read_csv(path: Path, text: tuple[str, ...] = ()) -> Table:
         raise BadInput(f"cannot read {path}: {error.strerror}") from None
 
 
+def table_of_cells(
+    where: str, names: list[str], rows: list[list[str]], text: tuple[str, ...]
+) -> Table:
+    """The columns of cells that are no file, read like those of one.
+
+    Args:
+        where: what has the rows, for messages, which number them from 1.
+        names: of the columns.
+        rows: the cells of each.
+        text: names of columns to keep as text too.
+    """
+    columns, numbers = _Columns(names, text, decimal_comma=False, unit="row"), np.arange(len(rows))
+    columns.add(rows, (numbers + 1).tolist())
+    return columns.table(where, numbers + 1, set())
+
+
 def _read(path: Path, file: Iterator[str], text: tuple[str, ...]) -> Table:
     opening = list(islice(file, LOOKED_AT))
     delimiter = _delimiter(opening)
@@ -212,8 +228,10 @@ def _number(cell: str, decimal_comma: bool) -> float | None:
 class _Columns:
     """The columns of a table while it is being read."""
 
-    def __init__(self, names: list[str], text: tuple[str, ...], decimal_comma: bool):
-        self.names, self.decimal_comma = names, decimal_comma
+    def __init__(
+        self, names: list[str], text: tuple[str, ...], decimal_comma: bool, unit: str = "line"
+    ):
+        self.names, self.decimal_comma, self.unit = names, decimal_comma, unit
         self.numbers: dict[str, list[np.ndarray]] = {name: [] for name in names}
         self.texts: dict[str, list[str]] = {
             name: [] for name in names if name in text or is_time(name)
@@ -239,7 +257,7 @@ class _Columns:
                 if None in column:
                     at = column.index(None)
                     cell = cells[at].strip()
-                    self.faults[name] = Fault.of_cell(f"line {lines[first + at]}", cell)
+                    self.faults[name] = Fault.of_cell(f"{self.unit} {lines[first + at]}", cell)
                     self.forms.pop(name, None)
                     numbers = sum(x is not None and x == x for x in column)
                     if not first and column.count(None) > numbers and not GROUPED.fullmatch(cell):
@@ -263,7 +281,7 @@ class _Columns:
         if name in self.words and len(self.words[name]) <= MAX_WORDS:
             self.words[name].update(map(str.strip, cells))
 
-    def table(self, path: Path, lines: np.ndarray, unnamed: set[int]) -> Table:
+    def table(self, path: Path | str, lines: np.ndarray, unnamed: set[int]) -> Table:
         for name, where, what in conflicts(self.forms):
             self.faults[name] = Fault(where, what, numbers=True)
         numbers = {

@@ -71,7 +71,7 @@ class Service:
         except BadInput as error:
             if verb not in USES:
                 raise BadInput(f"{run.path} cannot be served: {error}") from None
-        self.whole = WholeAnswers(self.run, verb, limits, self.stepped) if verb in USES else None
+        self.whole = WholeAnswers(self.run, verb, limits) if verb in USES else None
         self.endpoints = [
             Endpoint("GET", "/health", "Whether the server works, and how busy it is", self.health),
             Endpoint("GET", "/metrics", "Numbers in the format of Prometheus", self.numbers),

@@ -4,7 +4,7 @@ While a batch is computed the next requests wait; then all of them that ask for 
 answered together. The number of inputs is rounded up, so that few sizes are compiled.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ from ..errors import BadInput
 from .worker import Worker
 
 SIZES = (1, 4, 16, 64)  # inputs that are answered together
+ALONE = (1,)  # of what is answered one by one
 
 
 class _Asked(NamedTuple):
@@ -26,11 +27,14 @@ class Gatherer(Worker):
     Args:
         answer: the answers to a list of inputs, one each, by options.
         waiting: how many requests may wait.
+        sizes: how many inputs may be answered together, in rising order.
     """
 
-    def __init__(self, answer: Callable[..., list[Any]], waiting: int) -> None:
+    def __init__(
+        self, answer: Callable[..., list[Any]], waiting: int, sizes: Sequence[int] = SIZES
+    ) -> None:
         super().__init__("gatherer", waiting)
-        self._answer = answer
+        self._answer, self._sizes = answer, sizes
 
     def end(self) -> None:
         """Answer nothing more than what is being answered."""
@@ -55,7 +59,7 @@ class Gatherer(Worker):
                 count = len(together[0].inputs)
                 while self.queue and self.queue[0].options == together[0].options:
                     count += len(self.queue[0].inputs)
-                    if count > SIZES[-1]:
+                    if count > self._sizes[-1]:
                         break
                     together.append(self.queue.popleft())
             self._together([one for one in together if one.future.set_running_or_notify_cancel()])
@@ -64,7 +68,7 @@ class Gatherer(Worker):
         if not asked:
             return
         inputs = [x for one in asked for x in one.inputs]
-        size = next((size for size in SIZES if size >= len(inputs)), len(inputs))
+        size = next((size for size in self._sizes if size >= len(inputs)), len(inputs))
         padded = inputs + inputs[-1:] * (size - len(inputs))
         try:
             answers = iter(self._answer(padded, **dict(asked[0].options)))

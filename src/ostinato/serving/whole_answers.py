@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from starlette.requests import Request
 
-from ..errors import BadInput, needing
+from ..data.rows import is_rows
+from ..errors import BadInput
 from ..runs import Run
 from ..settings import NoSettings, shown
 from ..tasks.series.forecast import Forecast
-from .gathering import Gatherer
+from .gathering import ALONE, SIZES, Gatherer
 from .requests import Endpoint, Searched, Steps, listed
-from .stepped import Stepped
 from .turns import LOOKING
 from .worker import Full
 
@@ -99,13 +99,13 @@ class WholeAnswers:
         run: answers by the method of its verb.
         verb: one of `USES`.
         limits: those of the server.
-        stepped: the same network step by step, if it has a step.
     """
 
-    def __init__(self, run: Run, verb: str, limits: Any, stepped: Stepped | None) -> None:
+    def __init__(self, run: Run, verb: str, limits: Any) -> None:
         self.run, self.verb, self.use, self.limits = run, verb, USES[verb], limits
-        self.stepped = stepped
-        self.gatherer = Gatherer(self._answers, limits.waiting)
+        # A forecast is of a table, which has several series of its own.
+        sizes = ALONE if verb == "forecast" else SIZES
+        self.gatherer = Gatherer(self._answers, limits.waiting, sizes)
 
     def endpoints(self) -> list[Endpoint]:
         use, lists = self.use, {self.use.field: f"a list of {self.use.about}"}
@@ -123,13 +123,10 @@ class WholeAnswers:
         return {self.use.answers: [self.use.plain(answer) for answer in answers]}
 
     async def forecast(self, request: Request, chosen: Any, more: Any) -> Any:
-        """The rows step by step, if that is all; else as a table."""
-        rows = listed(more, "rows", self.limits.length)
-        if self.stepped is not None and chosen.steps is None:
-            made = await self.stepped.read(request, [*self.stepped.codec.reader(rows)])
-        else:
-            (made,) = await self._asked(request, [_table(rows)], chosen)
-        return {"forecast": made.rows()}
+        """What comes after the last row of each series of a table."""
+        table = _table(listed(more, "rows", self.limits.length))
+        (made,) = await self._asked(request, [table], chosen)
+        return {"forecast": made.rows(), **({"notes": made.notes} if made.notes else {})}
 
     async def _asked(self, request: Request, inputs: list[Any], chosen: Any) -> list[Any]:
         options = {name: x for name, x in dataclasses.asdict(chosen).items() if x is not None}
@@ -154,13 +151,11 @@ class WholeAnswers:
 
 
 def _table(rows: list[Any]) -> Any:
-    """Rows as what a run forecasts from: a data frame, or an array."""
-    if not all(isinstance(row, dict) for row in rows):
-        with contextlib.suppress(TypeError, ValueError):
-            array = np.array(rows, float)
-            if array.ndim < 3:
-                return array
-        raise BadInput(f"each row must be numbers, or each an object; got {shown(rows)}")
-    with needing("a forecast from objects", "pandas", "tables"):
-        import pandas
-    return pandas.DataFrame(rows)
+    """Rows as what a run forecasts from: objects, or an array."""
+    if is_rows(rows):
+        return rows
+    with contextlib.suppress(TypeError, ValueError):
+        array = np.array(rows, float)
+        if array.ndim < 3:
+            return array
+    raise BadInput(f"each row must be numbers, or each an object; got {shown(rows)}")

@@ -17,7 +17,7 @@ from ostinato.metrics import Coverage, PinballInUnits
 from ostinato.settings import make
 from ostinato.tasks import Series, closed_loop, drawn_paths
 from ostinato.tasks.applying import ApplyOptions
-from ostinato.tasks.series.continuing import forecasts_at_each
+from ostinato.tasks.series.continuing import _side_by_side, forecasts_at_each
 from ostinato.tasks.series.naive_forecasts import filled, naive
 from ostinato.tasks.series.quantiles import MedianError, levels_of, pinball, sorted_quantiles
 from ostinato.testing import check_task
@@ -365,3 +365,17 @@ def test_what_comes_after_a_file(tmp_path):
     ]:
         with pytest.raises(BadInput, match=words):
             next(Series.apply(network, dataclasses.replace(how, **other)))
+
+
+def test_growing_series_are_forecast_by_few_compiled_programs():
+    """They are lengthened, which changes nothing."""
+    steps = {len(_side_by_side([np.zeros((n, 1))]).inputs) for n in range(1, 1001)}
+    assert len(steps) == 20 and max(steps) == 1024
+    assert len(_side_by_side([np.zeros((20_001, 1))]).inputs) == 20_001
+    task = Series(VALUES, targets=[0], horizon=2)
+    network, x = network_for(task), task.series[0]
+    every = forecasts_at_each(network, task, x[:24])
+    for n in (13, 17, 23):
+        np.testing.assert_allclose(forecasts_at_each(network, task, x[:n]), every[:n], rtol=1e-6)
+        loop = closed_loop(network, task, x[:n], 3)
+        np.testing.assert_allclose(loop[0, 0], every[n - 1, 0, 0, 0], rtol=1e-6)

@@ -88,8 +88,8 @@ class Run(RunFolder):
         """What comes after the last row of each series; `.to_pandas()` makes a data frame of it.
 
         Args:
-            table: the values so far, and those that are known ahead: a path, a data frame, or
-                arrays `(T, columns)`.
+            table: the values so far, and those that are known ahead: a path, a data frame, a list
+                of dictionaries, one for each row, or arrays `(T, columns)`.
             steps: how many steps, from forecasts that the network made itself; the horizon of the
                 run by default.
             future: the rows after the last one, with the columns that are known ahead, in the

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .series import Series
 
 TOGETHER = 64  # series that are forecast at once
+LENGTHENED = 1 << 14  # steps
 
 
 def closed_loop(
@@ -140,12 +141,24 @@ def _loops(
 def _side_by_side(series: list[np.ndarray]) -> Batch:
     """What a network reads of several series, each `(T, inputs)`, with zeros after their ends."""
     lengths = np.array([len(x) for x in series])
-    inputs = np.zeros((lengths.max(), len(series), series[0].shape[1]), series[0].dtype)
+    steps = _compiled_steps(int(lengths.max()))
+    inputs = np.zeros((steps, len(series), series[0].shape[1]), series[0].dtype)
     for n, x in enumerate(series):
         inputs[: len(x), n] = x
-    alike = bool((lengths == lengths[0]).all())
+    alike = bool((lengths == steps).all())
     weights = np.ones(inputs.shape[:2], np.float32)
     return Batch(inputs, None, weights, lengths=None if alike else lengths)
+
+
+def _compiled_steps(steps: int) -> int:
+    """The next 2ⁿ or 3·2ⁿ, so that forecasts from growing series compile few programs.
+
+    A long series is not lengthened, because its steps take longer than a compilation.
+    """
+    if steps > LENGTHENED:
+        return steps
+    whole = 1 << (steps - 1).bit_length()
+    return whole if steps > 3 * whole // 4 else 3 * whole // 4
 
 
 def no_loop(network: Model, task: "Series") -> str | None:

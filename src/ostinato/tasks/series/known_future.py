@@ -9,6 +9,7 @@ import numpy as np
 
 from ...data import Table
 from ...data.frames import is_frame, table_of_frame
+from ...data.rows import is_rows, table_of_rows
 from ...data.times import timeline_of
 from ...errors import BadInput
 from ...settings import shown
@@ -23,7 +24,7 @@ def with_future(
     """A table, or arrays, with the rows after it, which have only what is known ahead.
 
     Args:
-        given: the values so far: a path, a data frame, or arrays.
+        given: the values so far: a path, a data frame, rows, or arrays.
         future: the rows after them, in the same form. Of a table the columns of series, of times
             and of what is known ahead are read; of an array all columns, or those known ahead.
         settings, kept: those of the run, and what it keeps of its task.
@@ -36,7 +37,7 @@ def with_future(
         raise BadInput("this run knows no column ahead, which known names; leave out future")
     text = text_columns(settings, names_in(settings.target))
     table, later = _table_of(given, text), _table_of(future, text)
-    if later is not None and is_frame(future):
+    if later is not None and not later.of_file:
         later = dataclasses.replace(later, path="the future")
     if table is None or later is None:
         if table is not later:
@@ -69,6 +70,8 @@ def _table_of(given: Any, text: Sequence[str]) -> Table | None:
     """What is given as a table; `None` if it is arrays."""
     if is_frame(given):
         return table_of_frame(given, tuple(text))
+    if is_rows(given):
+        return table_of_rows(given, tuple(text))
     if isinstance(given, str | Path):
         return table_of_file(Path(given), [*text], all_there=False)
     return None

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...cells import Model
 from ...data.frames import is_frame
+from ...data.rows import is_rows, table_of_rows
 from ...data.splits import PARTS, divided, shares
 from ...errors import BadInput, naming
 from ...settings import shown
@@ -368,7 +369,10 @@ class Series(Streamed, FileTask, AnsweringTask):
 
     @classmethod
     def on_data(cls, given: Any, settings: Any, artefacts: dict[str, Any]) -> Self:
-        """`on_file` for a table, a frame or arrays in memory."""
+        """`on_file` for a table, a frame, rows with names or arrays in memory."""
+        if is_rows(given):
+            text = text_columns(settings, names_in(settings.target))
+            given = table_of_rows(given, tuple(text))
         named = {"targets": artefacts["targets"], "names": artefacts["columns"]}
         whole = dataclasses.replace(settings, split="100/0/0")
         named = {} if is_frame(given) or is_table(given) else named

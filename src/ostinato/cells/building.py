@@ -49,23 +49,32 @@ def project(
     return u if bias is None else u + bias
 
 
-def divided_by_compiler() -> bool:
-    """Whether the compiler divides arrays among devices, within a context of a mesh of them."""
-    return bool(jax.sharding.get_abstract_mesh().auto_axes)
+def divided_by_compiler(*arrays: jax.Array) -> bool:
+    """Whether the compiler divides arrays among devices.
+
+    It does so within a context of a mesh, and for arrays that lie on the devices of one. Within
+    `jax.shard_map` each device has arrays of its own, which nobody divides.
+    """
+    meshes = [jax.sharding.get_abstract_mesh()]
+    meshes += [jax.typeof(x).sharding.mesh for x in arrays]
+    return any(
+        mesh.shape[axis] > 1 for mesh in meshes for axis in (*mesh.auto_axes, *mesh.explicit_axes)
+    )
 
 
-def rows_are_one_axis() -> bool:
-    """Whether products are given the rows of all times as one axis.
+def rows_are_one_axis(*arrays: jax.Array) -> bool:
+    """Whether a product of these arrays is given the rows of all times as one axis.
 
     On a CPU, XLA would get there by copying its operands, which takes a twentieth of the time of a
-    training step.
+    training step. But an axis of times and of sequences cannot be divided by sequences, so devices
+    that share a batch would first have to gather it.
     """
-    return jax.default_backend() == "cpu"
+    return jax.default_backend() == "cpu" and not divided_by_compiler(*arrays)
 
 
 def of_rows(x: jax.Array, weight: jax.Array) -> jax.Array:
     """`x @ weight` for `x` of shape `(..., inputs)`; see `rows_are_one_axis`."""
-    if x.ndim < 3 or not rows_are_one_axis():
+    if x.ndim < 3 or not rows_are_one_axis(x):
         return x @ weight
     rows = x.reshape(-1, x.shape[-1])
     return (rows @ weight).reshape(*x.shape[:-1], weight.shape[-1])

@@ -28,6 +28,7 @@ from jax.custom_derivatives import SymbolicZero, zero_from_primal
 from ..errors import BadInput
 from .backends import SCAN, Choice, Scan, choose
 from .linear_map import paired
+from .mesh_axes import zeros_of
 from .step import Step
 
 
@@ -346,7 +347,7 @@ class Engine:
         return jax.tree.leaves(new), jax.tree.leaves(y) + (values if self.watch else [])
 
     def _zero_offsets(self) -> list:
-        return [jnp.zeros(tap.shape.shape, tap.shape.dtype) for tap in self.step.taps]
+        return [zeros_of(tap.shape) for tap in self.step.taps]
 
     def _cast(self, weights):
         return weights if self.compute is None else [w.astype(self.compute) for w in weights]
@@ -452,7 +453,7 @@ def run_through_time(
             inputs, saved = jax.tree.unflatten(residual_tree, residuals)
             return jax.tree.leaves(engine.cotangent(inputs, saved, moving, cotangents))
 
-        moved = [x for x in jax.tree.leaves((state, ys)) if is_float(x)]
+        moved = [jax.typeof(x) for x in jax.tree.leaves((state, ys)) if is_float(x)]
         flat = iter(paired(push, pull, residuals, arguments, moved))
         out = jax.tree.map(lambda x, zero: next(flat) if is_float(x) else zero, (state, ys), still)
         return (state, ys), out

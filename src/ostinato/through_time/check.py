@@ -249,7 +249,7 @@ def is_weak(x: Any) -> bool:
 
 def strong(tree: Any) -> Any:
     """The shapes and dtypes of a tree, none of them weakly typed."""
-    return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), tree)
+    return jax.tree.map(lambda x: x.update(weak_type=False), tree)
 
 
 def weakness_matters(step: Callable, states: list, u: Any) -> bool:

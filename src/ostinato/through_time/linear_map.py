@@ -27,7 +27,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import ClosedJaxpr, JaxprEqn, Primitive
+from jax.extend.core import ClosedJaxpr, JaxprEqn, Primitive, mapped_aval, unmapped_aval
 from jax.interpreters import ad, batching, mlir
 
 Arrays = list[jax.Array]
@@ -46,11 +46,11 @@ def paired(
 ) -> Arrays:
     """`forward(residuals, arguments)`, transposed by `backward`. See the module's docstring.
 
-    `outputs` are arrays that have the shapes and dtypes of the outputs. If they are given, JAX need
-    not trace `forward` whenever it asks for these shapes.
+    `outputs` are the types of the outputs. If they are given, JAX need not trace `forward` whenever
+    it asks for them.
     """
     operands = [*residuals, *arguments]
-    known = None if outputs is None else (_kinds(map(jax.typeof, operands)), _kinds(outputs))
+    known = None if outputs is None else (_types(map(jax.typeof, operands)), _types(outputs))
     return _paired_p.bind(
         *operands, forward=forward, backward=backward, count=len(residuals), known=known
     )
@@ -59,12 +59,12 @@ def paired(
 def forward_of(equation: JaxprEqn) -> ClosedJaxpr:
     """What an equation of `paired` computes, as an expression."""
     avals: list[Any] = [x.aval for x in equation.invars]
-    operands = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
-    return jax.make_jaxpr(lambda *operands: _call(*operands, **equation.params))(*operands)
+    return jax.make_jaxpr(lambda *operands: _call(*operands, **equation.params))(*avals)
 
 
-def _kinds(arrays: Iterable) -> tuple:
-    return tuple((x.shape, x.dtype) for x in arrays)
+def _types(avals: Iterable) -> tuple:
+    """Types of arrays, none of them weak."""
+    return tuple(aval.update(weak_type=False) for aval in avals)
 
 
 def _call(*operands, forward, count, **_):
@@ -73,10 +73,10 @@ def _call(*operands, forward, count, **_):
 
 def _shapes(*avals, known, **params):
     """What is known holds for the shapes that it was given for; the engine may bind others."""
-    if known is not None and known[0] == _kinds(avals):
-        return [jax.core.ShapedArray(*kind) for kind in known[1]]
+    if known is not None and known[0] == _types(avals):
+        return list(known[1])
     outputs = jax.eval_shape(lambda *operands: _call(*operands, **params), *avals)
-    return [jax.core.ShapedArray(out.shape, out.dtype) for out in outputs]
+    return list(_types(map(jax.typeof, outputs)))
 
 
 def _differentiate(operands, tangents, **params):
@@ -122,14 +122,12 @@ def _batch(operands, axes, *, forward, backward, count, known):
 
         return batched
 
-    single = [
-        jax.core.ShapedArray(
-            x.shape if axis is None else (*x.shape[:axis], *x.shape[axis + 1 :]), x.dtype
-        )
-        for x, axis in zip(operands, axes, strict=True)
+    types = [
+        type_ if axis is None else mapped_aval(size, axis, type_)
+        for type_, axis in zip(_types(map(jax.typeof, operands)), axes, strict=True)
     ]
-    shapes = _shapes(*single, forward=forward, count=count, known=known)
-    outputs = [jax.core.ShapedArray((size, *out.shape), out.dtype) for out in shapes]
+    single = _shapes(*types, forward=forward, count=count, known=known)
+    outputs = [unmapped_aval(size, 0, type_) for type_ in single]
     pair = over_batch(forward), over_batch(backward)
     return paired(*pair, operands[:count], arguments, outputs), [0] * len(outputs)
 

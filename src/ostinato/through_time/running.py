@@ -21,8 +21,9 @@ from ..cells import Layer
 from ._engine import Inputs, run_through_time, slopes_through_time
 from ._mixed import inputs_in
 from .backends.backend import steps_at_once
-from .check import check_batched, check_state, check_taps, expected_state, is_weak, one_time, sizes
+from .check import check_batched, check_state, check_taps, expected_state, is_weak, sizes
 from .lengths_and_resets import Borders, held, restarted, without_padding
+from .mesh_axes import at_one_time, placed_as_stepped, varying_alike
 from .step import Step, take_apart
 
 MANY = 100  # operations of a step
@@ -70,6 +71,7 @@ def through_time(cell, xs, state, borders: Borders, taps, options: Options):
 
     The state is one of arrays, or with resets one of `Start`s.
     """
+    cell, xs, state, borders, taps = varying_alike((cell, xs, state, borders, taps))
     steps = jax.tree.leaves(xs)[0].shape[0]
     chunk = options.chunk
     if chunk >= steps or not cell.can_step:
@@ -136,6 +138,7 @@ def _cell(cell, xs, state, borders: Borders, taps, options: Options):
     state, restart = _split(state)
     compute, watch = options.compute, options.watch
     us, late = (cell.inputs(xs), None) if compute is None else inputs_in(compute, cell, xs)
+    state = placed_as_stepped(cell, state, us)
     received = (us, borders.valid, borders.resets(options.reverse))
     step = step_of(cell, state, xs, received, late=late, restart=restart, watch=watch)
     weights, small = step.prepare(cell)
@@ -197,7 +200,7 @@ def step_of(cell, state, xs, received, *, late=None, restart=None, watch=None) -
             check_batched("state and output of a step", (new, y), valid.shape)
         return held(new, state, valid), without_padding(y, valid)
 
-    return take_apart(step, cell, state, one_time(received), real_only=True)
+    return take_apart(step, cell, state, at_one_time(received), real_only=True)
 
 
 def _below(path: str, taps: dict) -> dict:

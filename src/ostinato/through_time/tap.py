@@ -10,6 +10,7 @@ from jax.extend.core import JaxprEqn, Var
 
 from ..cells.building import rows_are_one_axis
 from ..errors import BadInput
+from .mesh_axes import explicit_sharding
 
 _REAL = ("float16", "bfloat16", "float32", "float64")
 
@@ -55,10 +56,9 @@ class Tap:
         return (self.total or self.equation).outvars[0]
 
     @property
-    def shape(self) -> jax.ShapeDtypeStruct:
-        """Shape and dtype of the value, for one step."""
-        aval: Any = self.result.aval
-        return jax.ShapeDtypeStruct(aval.shape, aval.dtype)
+    def shape(self) -> Any:
+        """The type of the value for one step: its shape, dtype and mesh axes."""
+        return self.result.aval
 
     @property
     def is_real(self) -> bool:
@@ -121,28 +121,35 @@ class Tap:
         like = self.weight.aval
         sizes = zip(self.v, vs.shape[1:], strict=True)
         rows = math.prod(size for axis, size in sizes if axis not in self.w)
-        if (parts := _parts(len(vs), rows, like.size)) == 1:
-            return self._gather_all(vs, errors, compute)
+        placed = explicit_sharding(like)
+        if (parts := _parts(len(vs), rows, like.size)) == 1 or placed is not None:
+            return self._gather_all(vs, errors, compute, placed)
         vs, errors = (x.reshape(parts, -1, *x.shape[1:]) for x in (vs, errors))
         subscripts = f"PT{self.v},PT{self.out}->P{self.w}"
         return self._einsum(subscripts, vs, errors, compute, like.dtype).sum(0)
 
-    def _gather_all(self, vs: jax.Array, errors: jax.Array, compute: Any) -> jax.Array:
-        """`gather` as one product."""
+    def _gather_all(self, vs: jax.Array, errors: jax.Array, compute: Any, placed: Any) -> jax.Array:
+        """`gather` as one product, sharded so."""
         v, out, dtype = self.v, self.out, self.weight.aval.dtype
-        if rows_are_one_axis() and v[:1] == out[:1] and v[0] not in self.w:
+        if rows_are_one_axis(vs, errors) and v[:1] == out[:1] and v[0] not in self.w:
             vs, errors = (x.reshape(-1, *x.shape[2:]) for x in (vs, errors))
             return self._einsum(f"{v},{out}->{self.w}", vs, errors, compute, dtype)
-        return self._einsum(f"T{v},T{out}->{self.w}", vs, errors, compute, dtype)
+        return self._einsum(f"T{v},T{out}->{self.w}", vs, errors, compute, dtype, placed)
 
     @property
     def _out(self) -> Any:
         return self.shape.dtype
 
     def _einsum(
-        self, subscripts: str, left: jax.Array, right: jax.Array, compute: Any, dtype: Any
+        self,
+        subscripts: str,
+        left: jax.Array,
+        right: jax.Array,
+        compute: Any,
+        dtype: Any,
+        placed: Any = None,
     ) -> jax.Array:
-        """Operands in `compute`, by default as they are; the result in `dtype`."""
+        """Operands in `compute`, by default as they are; the result in `dtype`, sharded so."""
         if compute is not None:
             left, right = left.astype(compute), right.astype(compute)
         # A cotangent is summed in the dtype of the product and then rounded, as JAX does it.
@@ -153,6 +160,7 @@ class Tap:
             right,
             precision=self.equation.params["precision"],
             preferred_element_type=wide,
+            out_sharding=placed,
         ).astype(dtype)
 
 

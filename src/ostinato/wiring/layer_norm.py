@@ -133,7 +133,7 @@ def _(epsilon: float, primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array
 
     residuals = [a, gain, *_moments(a, epsilon, at_once=False)]
     out = scaled(*primals, epsilon)
-    return out, paired(push, pull, residuals, list(tangents), [out])[0]
+    return out, paired(push, pull, residuals, list(tangents), [jax.typeof(out)])[0]
 
 
 def _moments(a: jax.Array, epsilon: float, at_once: bool) -> tuple[jax.Array, jax.Array]:

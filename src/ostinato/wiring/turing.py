@@ -199,7 +199,7 @@ def bounded(x: jax.Array) -> jax.Array:
         lambda _, errors: [jnp.clip(errors[0], -bound, bound)],
         [],
         [x],
-        [x],
+        [jax.typeof(x)],
     )[0]
 
 

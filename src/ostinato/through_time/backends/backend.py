@@ -17,6 +17,7 @@ import jax
 from jax.extend.core import Literal, jaxpr_as_fun
 
 from ...errors import BadInput
+from ..mesh_axes import at_one_time, varying_along, varying_axes
 
 
 class Unfit(BadInput):
@@ -109,8 +110,7 @@ def lean_scan(
     """`jax.lax.scan(body, carry, xs, reverse=reverse, unroll=unroll)`, stacking nothing twice."""
     carry_leaves, carry_tree = jax.tree.flatten(carry)
     x_leaves, _ = jax.tree.flatten(xs)
-    one = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), xs)
-    closed, (_, y_shape) = jax.make_jaxpr(body, return_shape=True)(carry, one)
+    closed, (_, y_shape) = jax.make_jaxpr(body, return_shape=True)(carry, at_one_time(xs))
 
     count = len(carry_leaves)
     stacked = closed.jaxpr.outvars[count:]
@@ -124,7 +124,10 @@ def lean_scan(
 
     def lean(carry: list, x: list) -> tuple[list, list]:
         out = evaluate(*carry, *x)
-        return out[:count], [out[count + position] for position in kept.values()]
+        state = [
+            varying_along(varying_axes(old), new) for old, new in zip(carry, out, strict=False)
+        ]
+        return state, [out[count + position] for position in kept.values()]
 
     at_once = steps_at_once(x_leaves, unroll)
     carry_leaves, ys = jax.lax.scan(lean, carry_leaves, x_leaves, reverse=reverse, unroll=at_once)

@@ -18,6 +18,7 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 
+from ...mesh_axes import varying_axes
 from ..backend import Backend, Offer, Scan, Unfit, lean_scan
 from ._body import Body, aval_of, take_body
 from ._fit import Fit, fit, measured_gpu, multiprocessors, pays
@@ -101,6 +102,8 @@ def prepare_scan(
     Raises:
         Unfit: the scan cannot run as a kernel; the message says why.
     """
+    if varying_axes((carry, xs)):
+        raise Unfit("a kernel has no mesh axes, which jax.shard_map(check_vma=False) does without")
     leaves, carry_tree = jax.tree.flatten(carry)
     inputs = jax.tree.leaves(xs)
     one = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), xs)

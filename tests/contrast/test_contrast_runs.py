@@ -1,6 +1,8 @@
 """Whole contrasts with real runs: their result, interruptions, divergence, and the page."""
 
 import json
+import re
+import shutil
 import signal
 import time
 
@@ -142,3 +144,69 @@ def test_folders_that_are_something_else_are_refused(whole, tmp_path):
     }.items():
         with pytest.raises(BadInput, match=words):
             call()
+
+
+OWN = """
+from ostinato.cells import Simple
+
+class Mine(Simple):
+    def step(self, state, u):
+        h, y = super().step(state, u)
+        return {} * h, y
+"""
+
+
+@pytest.fixture
+def own(tmp_path):
+    """A finished contrast of an own cell."""
+    cell = tmp_path / "mine.py"
+    cell.write_text(OWN.format(1))
+    given = {**GIVEN, "cells": [f"{cell}:Mine"], "trials": 2}
+    contrast(Spec.from_dict(given), tmp_path / "own")
+    return given, cell, tmp_path / "own"
+
+
+def test_runs_of_two_versions_of_a_cell_are_never_in_one_table(own):
+    given, cell, folder = own
+    shutil.rmtree(folder / "seeds" / "Mine" / "2")
+    shutil.rmtree(folder / "trials")  # so that the first run to train is a trial
+    cell.write_text(OWN.format(2))
+    hear = Hearing()
+    with pytest.raises(BadInput, match=r"seeds/Mine/1 was made .* code of cell has changed"):
+        contrast(Spec.from_dict(given), folder, resume=True, listener=hear)
+    assert not hear.started
+    cell.write_text(OWN.format(1))
+    contrast(Spec.from_dict(given), folder, resume=True, listener=hear)
+    assert len(hear.started) == 3
+
+
+def logs_of_trials(folder):
+    """The log of the better of two trials, its rate, and that of the other one."""
+    (row,) = json.loads((folder / "result.json").read_text())["groups"][0]["rows"]
+    best = row["tuned"]["rate"]
+    rates = {
+        log: json.loads((log.parent / "config.json").read_text())["learner"]["rate"]
+        for log in (folder / "trials").rglob("events.jsonl")
+    }
+    (one,) = [log for log, rate in rates.items() if rate == best]
+    (other,) = rates.keys() - {one}
+    return one, best, rates[other]
+
+
+def test_a_trial_whose_log_lost_lines_keeps_its_best_validation(own):
+    given, _, folder = own
+    before, (log, *_) = (folder / "result.json").read_text(), logs_of_trials(folder)
+    lines = log.read_text().splitlines(keepends=True)
+    log.write_text("".join(line for line in lines if '"kind": "valid"' not in line))
+    contrast(Spec.from_dict(given), folder, resume=True)
+    assert (folder / "result.json").read_text() == before
+
+
+def test_seeds_that_were_trained_with_other_tuned_settings_are_refused(own):
+    given, _, folder = own
+    log, best, other = logs_of_trials(folder)
+    text = re.sub(r'"best": [^,]+', '"best": 1000.0', log.read_text())
+    log.write_text(text.replace('"kind": "valid"', '"kind": "lost"'))
+    words = f"was trained with rate = {best}, and would now be trained with {other}"
+    with pytest.raises(BadInput, match=words):
+        contrast(Spec.from_dict(given), folder, resume=True)

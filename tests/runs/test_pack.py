@@ -286,3 +286,44 @@ def test_killed_runs_go_on_to_the_same_numbers(configs, separate, tmp_path):
         run = open_run(tmp_path / f"run-{number}")
         assert any(b'"resume"' in line for line in (run.path / "events.jsonl").open("rb"))
         np.testing.assert_allclose(curve(run), curve(other), rtol=1e-9)
+
+
+OWN = """
+from ostinato.cells import Simple
+
+class Mine(Simple):
+    def step(self, state, u):
+        h, y = super().step(state, u)
+        return {} * h, y
+"""
+
+
+def test_a_finished_run_of_other_settings_code_or_data_is_refused_before_any_is_trained(tmp_path):
+    cell, text = tmp_path / "mine.py", tmp_path / "fox.txt"
+    cell.write_text(OWN.format(1))
+    text.write_text(TEXT)
+    config = Config(
+        file=str(text), cell=f"{cell}:Mine", units=3, batch=2, length=5, steps=2, rate=0.01
+    )
+    one, two = folders(tmp_path, 2)
+    train_many([config], [one])
+    words = "was trained with rate = 0.01, and would now be trained with 0.02; choose another"
+    refused = {words: config.replace(rate=0.02)}
+    refused["with steps = 2, and would now be trained with 3"] = config.replace(steps=3)
+    refused["with units = 3, and would now be trained with 4"] = config.replace(units=4)
+    for said, other in refused.items():
+        with pytest.raises(BadInput, match=said):
+            train_many([config.replace(seed=1), other], [two, one])
+    moved = text.rename(tmp_path / "moved.txt")
+    assert len(train_many([config.replace(file=str(moved))], [one])) == 1
+    moved.write_text(TEXT + "another")
+    with pytest.raises(
+        BadInput, match=r"no longer, what .* was trained on; change it back, choose"
+    ):
+        train_many([config.replace(seed=1), config.replace(file=str(moved))], [two, one])
+    moved.rename(text).write_text(TEXT)
+    cell.write_text(OWN.format(2))
+    again = Config(**config.flat())
+    with pytest.raises(BadInput, match="the code of cell has changed; change it back, choose"):
+        train_many([again.replace(seed=1), again], [two, one])
+    assert not two.exists()

@@ -12,13 +12,15 @@ from pathlib import Path
 from ..errors import BadInput
 from ..files import is_unused, locked, read_json, unlinked, write_whole
 from ..progress import Report, silent
-from ..runs.many import connected, is_over
+from ..runs import open_run
+from ..runs.folder.run import is_run
+from ..runs.many import check_finished, check_settings, connected, is_over
 from ..runs.many.many import HowFar
 from .entries import Entry, entries_of
 from .result import Result, result_of
 from .spec import Source, Spec
 from .training import Job, Listener, train_here, train_on
-from .tuning import count_trials, tune
+from .tuning import SEED, count_trials, trial_folder, tune
 from .write import write_result
 
 SPEC = "contrast.json"
@@ -39,7 +41,8 @@ def contrast(
     Args:
         spec: what is contrasted.
         folder: new or empty, or with `resume` that of an interrupted contrast.
-        resume: continue; what was trained is not trained again.
+        resume: continue; what was trained is not trained again, and refused if settings, code or
+            data have changed since.
         ray: the address of a Ray cluster that trains the runs, see `runs.many.connected`; they are
             trained in this process without one.
         listener: called with the folder of a run and each of its events.
@@ -70,6 +73,7 @@ def contrast(
     with connected(ray, folder) as cluster, locked(folder):
         if not (folder / SPEC).exists():
             write_whole(folder / SPEC, json.dumps(spec.as_json(), indent=1).encode())
+        check_begun(spec, entries, folder)
         trials = sum(count_trials(entry, spec.trials) for entry in entries)
         # Measuring the networks of an entry takes about as long as a run.
         runs = HowFar(trials + len(entries) * (len(spec.seeds) + 1), report)
@@ -82,8 +86,11 @@ def contrast(
         train = train_here if cluster is None else train_on(cluster)
 
         def train_all(jobs: list[Job]) -> None:
-            for run in (run for job in jobs for run in job.folders if is_over(run)):
-                runs.over(run_name(run))
+            for job in jobs:
+                for config, run in zip(job.configs, job.folders, strict=True):
+                    if is_over(run):
+                        check_settings(open_run(run), config)
+                        runs.over(run_name(run))
             runs.within(0, None, "compiling the runs")
             train(jobs, hear, runs.within)
 
@@ -101,6 +108,26 @@ def contrast(
         result = result_of(spec, entries, tuned, folders)
         write_result(result, folder)
     return result
+
+
+def check_begun(spec: Spec, entries: list[Entry], folder: Path) -> None:
+    """Refuse to continue, before anything is trained, if settings, code or data have changed.
+
+    The tuned settings of each run are checked once the tuning has found them.
+    """
+    begun = []
+    for entry in entries:
+        trials = range(count_trials(entry, spec.trials))
+        places = [(SEED, trial_folder(folder, entry, number)) for number in trials]
+        places += [(seed, seed_folder(folder, entry, seed)) for seed in spec.seeds]
+        for seed, path in places:
+            if is_run(path):
+                run = open_run(path)
+                own = run.config.flat()
+                begun.append(
+                    (run, entry.with_seed(seed, {name: own[name] for name in entry.usual}))
+                )
+    check_finished(begun)
 
 
 def seed_folder(folder: Path, entry: Entry, seed: int) -> Path:

@@ -14,7 +14,7 @@ from ..errors import BadInput
 from ..progress import Report
 from ..runs import Config
 from ..runs.config.config import flattened
-from ..runs.folder.events import Divergence, Valid, of_form, opening, opens
+from ..runs.folder.events import Divergence, End, Valid, of_form, opening, opens
 from ..runs.folder.log import read_events
 from ..runs.loop.signals import Interrupted
 from ..runs.many import is_over, train_many
@@ -89,7 +89,8 @@ class Outcome(NamedTuple):
     """How a run ended.
 
     Attributes:
-        value: its best validation, or `None` if it has none.
+        value: its best validation, or `None` if it has none. A run that has ended says so itself,
+            even if lines of its log were lost.
         diverged: whether it did.
         cost: the best validation with the sign that makes lower better; infinite for a run that
             diverged.
@@ -104,7 +105,9 @@ def outcome_of(folder: Path) -> Outcome:
     """How the run in a folder ended, from its log."""
     events = read_events(folder)
     sign = -1 if opening(events).get("higher_is_better") else 1
-    costs = [sign * e["value"] for e in of_form(events, Valid) if e["value"] is not None]
+    values = [event["value"] for event in of_form(events, Valid)]
+    values += [event.get("best") for event in of_form(events, End)]
+    costs = [sign * value for value in values if value is not None]
     diverged = bool(of_form(events, Divergence))
     if not costs:
         return Outcome(None, diverged, math.inf)

@@ -189,16 +189,8 @@ class RunFolder:
         return None if kept is None else Vocabulary.from_json(kept)
 
     def check(self, task: Task, network: Model, used: dict, learner: Learner) -> None:
-        """Refuse to continue with another task, network or learner, or with other values."""
-        self._check_task(task)
-        self._check_same("network", "made with", described(network))
-        self._check_same("learner", "started with", described_learner(learner))
-        for name, value in used.items():
-            recorded = self.manifest["used"].get(name, value)
-            if recorded != value:
-                raise BadInput(
-                    f"{self.path} was started with {name} = {recorded}, which would now be {value}"
-                )
+        """`check_made`, with a warning if versions differ, for a run that is to be continued."""
+        self.check_made(task, network, used, learner)
         for name, value in versions().items():
             recorded = self.manifest["versions"].get(name, value)
             if recorded != value:
@@ -207,6 +199,18 @@ class RunFolder:
                     "may differ in their last digits",
                     RuntimeWarning,
                     stacklevel=3,
+                )
+
+    def check_made(self, task: Task, network: Model, used: dict, learner: Learner) -> None:
+        """Refuse another task, network or learner, or other values, than the run was made with."""
+        self._check_task(task)
+        self._check_same("network", "made with", described(network))
+        self._check_same("learner", "started with", described_learner(learner))
+        for name, value in used.items():
+            recorded = self.manifest["used"].get(name, value)
+            if recorded != value:
+                raise BadInput(
+                    f"{self.path} was started with {name} = {recorded}, which would now be {value}"
                 )
 
     def _check_task(self, task: Task) -> None:

@@ -27,13 +27,13 @@ from ..analysis.answers import Run, open_run
 from ..config import Config
 from ..fit import room
 from ..folder.events import ending, opens
-from ..folder.log import read_events
 from ..folder.run import is_run
 from ..loop.divergence import Diverged
 from ..loop.prefetch import for_thread
 from ..loop.signals import Stop, stop_signals
 from ..loop.start import train_with
 from ..loop.step import RunGroup, SharedSteps
+from .finished import check_finished, is_over
 from .pack import Pack
 
 
@@ -51,9 +51,10 @@ def train_many(
 ) -> list[Run]:
     """Train the network of each configuration in its folder.
 
-    A run that has ended or diverged is only opened, and one that was interrupted continues. A run
-    that diverges does not stop the others. A signal such as Ctrl-C interrupts and saves all runs
-    that are being trained. Any other error stops them in the same way, and is raised at the end.
+    A run that has ended or diverged is only opened, and refused if its settings, code or data are
+    others; one that was interrupted continues. A run that diverges does not stop the others. A
+    signal such as Ctrl-C interrupts and saves all runs that are being trained. Any other error
+    stops them in the same way, and is raised at the end.
 
     Args:
         configs: the settings of each run.
@@ -82,22 +83,16 @@ def train_many(
     if twice := next((path for path in paths if paths.count(path) > 1), None):
         raise BadInput(f"two runs cannot share a folder, got {twice} twice")
     jobs = [_Job(*job) for job in zip(range(len(paths)), configs, paths, strict=True)]
+    over = {job.number for job in jobs if is_over(job.path)}
+    check_finished((open_run(job.path), job.config) for job in jobs if job.number in over)
     groups: dict[tuple, list[_Job]] = {}
     for job in jobs:
-        if not is_over(job.path):
+        if job.number not in over:
             groups.setdefault(_shared_settings(job.config), []).append(job)
     with stop_signals() as stop:
         for group in groups.values():
             _Group(group, stop, listener).train()
     return [open_run(path) for path in paths if stop.number is None or is_run(path)]
-
-
-def is_over(folder: Path) -> bool:
-    """Whether a folder holds a run that has nothing left to do: it has ended or diverged."""
-    if not is_run(folder):
-        return False
-    end = ending(read_events(folder))
-    return end is not None and end.get("reason") != "interrupted"
 
 
 class _Group:

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 import pytest
 
-from ostinato.cells import CELLS
+from ostinato.cells import CELLS, AdditiveDelay
 from ostinato.cells.initialisers import initialiser, normal
 from ostinato.errors import BadInput
 from ostinato.learning import LEARNERS
@@ -22,7 +22,7 @@ from ostinato.settings import (
     setting,
     settings_of,
 )
-from ostinato.tasks import TASKS
+from ostinato.tasks import TASKS, Recall
 
 SIZES = "sizes must be a whole number, or one per layer like [150, 130]; got"
 
@@ -133,6 +133,14 @@ def test_a_cell_s_settings_are_its_options_with_their_defaults(name):
     cell = kind(3, 4, key=jax.random.key(0), **options(kind.Settings()))
     same = kind(3, 4, key=jax.random.key(0))
     jax.tree.map(np.testing.assert_array_equal, cell, same)
+
+
+def test_constructors_count_with_numbers_of_numpy():
+    assert len(Recall(np.int64(3)).patterns) == len(Recall(3).patterns) == 3
+    delays = AdditiveDelay(
+        3, 4, key=jax.random.key(0), output_delays=(np.int64(1), np.int32(2))
+    ).delays
+    assert delays == ((0,), (1, 2), (0,))
 
 
 @pytest.mark.parametrize("registry", [LEARNERS, TASKS], ids=["learners", "tasks"])

@@ -6,6 +6,7 @@ or on `tasks.Classify` where the inputs are texts. They need `pip install 'ostin
 
 import tempfile
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -13,12 +14,14 @@ import numpy as np
 from .errors import BadInput, needing
 from .runs import Config, train
 from .runs.build import precision
-from .settings import checked_kind, shown
+from .settings import checked_int, checked_kind, settings_of, shown
 from .tasks import Arrays, Classify
 from .tasks.applying import ApplyOptions
+from .tasks.checks import MAX_SEED
 
 with needing("an estimator", "scikit-learn", "sklearn"):
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+    from sklearn.utils import check_array, check_random_state, check_X_y
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -36,7 +39,7 @@ class _Estimator(BaseEstimator):
         steps: int = 300,
         batch: int = 32,
         validation: float = 0.0,
-        random_state: int = 0,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
         settings: Mapping[str, Any] | None = None,
     ):
         self.cell = cell
@@ -52,22 +55,49 @@ class _Estimator(BaseEstimator):
 
     def _trained(self, make: Any, xs: Any, ys: Any, **given: Any) -> Self:
         """Train on a task, and keep the network and what it needs of the task."""
-        share = self.validation
-        if not isinstance(share, int | float) or not 0 <= share < 1:
+        share: Any = self.validation
+        if not isinstance(share, int | float | np.number) or not 0 <= share < 1:
             raise BadInput(f"validation must be a share from 0 to below 1, got {shown(share)}")
-        more = dict(checked_kind("settings", self.settings or {}, Mapping, "a dictionary"))
+        more = self._settings(make)
         chosen = {name: getattr(self, name) for name in ("cell", "units", "layers", "learner")}
-        chosen |= {"steps": self.steps, "batch": self.batch, "seed": self.random_state}
+        chosen |= {"steps": self.steps, "batch": self.batch, "seed": _seed(self.random_state)}
         if self.rate is not None:
             chosen["rate"] = self.rate
-        config = Config(task=make.name, **{**chosen, **more})
+        config = Config(task=make.name, **chosen, **more)
+        own = {name: getattr(config, name) for name in more if name in settings_of(make.Settings)}
         with precision(config), tempfile.TemporaryDirectory() as folder:
-            split = (1 - share, share, 0.0)
-            task = make(xs, ys, seed=config.seed, split=split, **given)
+            split = (1 - float(share), float(share), 0.0)
+            task = make(xs, ys, seed=config.seed, split=split, **given, **own)
             run = train(config, folder, task=task)
             self.network_, self.artefacts_ = run.network(), run.artefacts
             self.config_ = run.config
         return self
+
+    def _settings(self, task: Any) -> dict[str, Any]:
+        """The further settings; those that are said elsewhere are refused."""
+        given = dict(checked_kind("settings", self.settings or {}, Mapping, "a dictionary"))
+        own, name_of_own = settings_of(task.Settings), type(self).__name__
+        for name, value in given.items():
+            if not isinstance(name, str):
+                raise BadInput(f"names of settings are texts, got {shown(name)}")
+            argument = "random_state" if name == "seed" else name
+            if name == "task":
+                words = "the task follows from the X that fit is given; leave out task"
+            elif argument in self.get_params():
+                words = f"give it as an argument: {name_of_own}({argument}={shown(value)})"
+            elif name == "split":
+                words = (
+                    "give the share of the validation part: "
+                    f"{name_of_own}(validation=0.1); nothing is held out for a test"
+                )
+            elif name == "kind":
+                words = "it follows from the estimator: leave it out"
+            elif name in own and own[name].of_file:
+                words = "it is about reading a file, but X and y are the data; leave it out"
+            else:
+                continue
+            raise BadInput(f"settings has {name!r}: {words}")
+        return given
 
     def _answers(self, xs: Any) -> list[dict[str, Any]]:
         """What the network says of each sequence or text; see `ostinato apply`."""
@@ -81,6 +111,10 @@ class _Estimator(BaseEstimator):
 
         Texts and lists of sequences of different lengths are none of its arrays.
         """
+        X = _column(X)
+        if y is not None:
+            for stale in ("n_features_in_", "feature_names_in_"):
+                self.__dict__.pop(stale, None)
         if _is_listed(X):
             if y is None:
                 return X
@@ -89,13 +123,20 @@ class _Estimator(BaseEstimator):
                 raise BadInput(f"X has {len(X)} sequences, y {len(y)} targets")
             return X, y
         more = {} if y is None else {"y": y, "multi_output": how.pop("several", False)}
-        return validate_data(
-            self, X, dtype=np.float64, allow_nd=True, reset=y is not None, **more, **how
-        )
+        more |= {"ensure_all_finite": "allow-nan" if self._reads_gaps() else True}
+        more |= {"dtype": np.float64, "allow_nd": True, **how}
+        if np.asarray(X).ndim != 3:  # not every array knows np.ndim
+            return validate_data(self, X, reset=y is not None, **more)
+        # The second axis is time; `validate_data` would count its steps as features.
+        return (check_array if y is None else check_X_y)(X, estimator=self, **more)
+
+    def _reads_gaps(self) -> bool:
+        return isinstance(self.settings, Mapping) and self.settings.get("missing") == "mask"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = tags.input_tags.string = True
+        tags.input_tags.allow_nan = self._reads_gaps()
         tags.target_tags.required = True
         return tags
 
@@ -107,11 +148,13 @@ class SequenceClassifier(ClassifierMixin, _Estimator):
         cell, units, layers: of the network.
         learner, rate, steps, batch: of its training.
         validation: the share of the sequences that chooses the best checkpoint; with 0 the last.
-        random_state: the seed of weights and batches.
-        settings: further settings of a run by name, such as `{"bidirectional": True}`.
+        random_state: the seed of weights and batches: a number, a `RandomState` or `Generator` of
+            NumPy that draws it, or `None` for another one at every fit.
+        settings: further settings of the run and its task by name, such as
+            `{"bidirectional": True, "missing": "mask"}`. What is an argument above is refused.
 
     `X` has the forms that `tasks.Arrays` takes: `(N, T, inputs)`; `(N, T)`, T steps of one number;
-    a list of arrays `(T_i, inputs)`; or a list of texts.
+    a list of arrays `(T_i, inputs)`; or texts, as a list, an array or a column of pandas.
 
     Example:
         >>> from ostinato.estimators import SequenceClassifier
@@ -177,14 +220,34 @@ class SequenceRegressor(RegressorMixin, _Estimator):
         return tags
 
 
+def _seed(given: Any) -> int:
+    """The seed of a run: the given number, or one drawn as scikit-learn draws it."""
+    if isinstance(given, np.random.Generator):
+        return int(given.integers(MAX_SEED))
+    if given is None or isinstance(given, np.random.RandomState):
+        return int(check_random_state(given).randint(MAX_SEED, dtype=np.int64))
+    if not isinstance(given, Integral) or isinstance(given, bool):
+        raise BadInput(
+            "random_state must be None, a whole number, a RandomState or a Generator of NumPy; "
+            f"got {shown(given)}"
+        )
+    return checked_int("random_state", given, 0, MAX_SEED)
+
+
+def _column(X: Any) -> Any:
+    """A column of texts or of sequences, such as a pandas Series, as a list; else `X` itself."""
+    if isinstance(X, str | bytes | Sequence) or (array := np.asarray(X)).ndim != 1:
+        return X
+    cells = [*array]
+    return cells if cells and (np.ndim(cells[0]) or isinstance(cells[0], str)) else X
+
+
 def _is_texts(X: Any) -> bool:
     return _is_listed(X) and isinstance(X[0], str)
 
 
 def _is_listed(X: Any) -> bool:
     """Whether inputs are texts, or sequences of different lengths."""
-    if isinstance(X, np.ndarray):
-        return X.ndim == 1 and X.dtype.kind in "UO" and len(X) > 0 and isinstance(X[0], str)
     if not isinstance(X, Sequence) or isinstance(X, str | bytes) or not X:
         return False
     return isinstance(X[0], str) or len({np.shape(x)[:1] for x in X}) > 1

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
+from numbers import Integral
 from typing import ClassVar
 
 import equinox as eqx
@@ -206,7 +207,7 @@ class AdditiveDelay(Cell):
         self.delays = tuple(state_delays), tuple(output_delays), tuple(input_delays)
         names = ("state_delays", "output_delays", "input_delays")
         for name, given, least in zip(names, self.delays, (0, 1, 0), strict=True):
-            if not given or any(not isinstance(d, int) or d < least for d in given):
+            if not given or any(not isinstance(d, Integral) or d < least for d in given):
                 raise BadInput(
                     f"{name} must be whole numbers from {least}, one at least, got {given}"
                 )

@@ -120,7 +120,7 @@ class Recall(Finite, OnFileTask):
             given: `seed` of all that is random, and settings by name: `bits`, `letters`, `noise`
                 and `length`; see `Settings`.
         """
-        if isinstance(patterns, int):
+        if isinstance(patterns, int | np.integer):
             given["patterns"], patterns = patterns, None
         super().__init__(**given)
         chosen, self._source = self.settings, source

@@ -3,7 +3,7 @@
     python scripts/shoot_pages.py FOLDER [--only studio,report,contrast,export,site]
 
 Trains what the pages show, which takes a few minutes, and keeps it in `FOLDER/made` for the next
-time. Needs chromium, and for the site what `pip install 'ostinato[docs]'` brings.
+time. Needs chromium, and for the site what `pip install '.[docs]'` in the source folder brings.
 """
 
 import argparse

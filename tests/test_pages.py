@@ -5,6 +5,7 @@ import importlib
 import inspect
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from everyday import some
 from ostinato import cli, lens
 from ostinato.claims import CLAIMS
 from ostinato.cli.compiled import OFF
+from ostinato.errors import NeedsExtra
 from ostinato.experiments import RECIPES
 from ostinato.learning.first_order import FIRST_ORDER
 from ostinato.learning.hessian_free.learner import DAMPINGS
@@ -67,6 +69,22 @@ def test_the_calls_of_the_lens_page_have_the_arguments_that_are_needed():
         signature.bind(*(a.id for a in tree.args), **{k.arg: None for k in tree.keywords})
     (jacobian,) = (row for row in rows if "`jacobian_by_lag(" in row)
     assert "probes=2, key=key" in jacobian
+
+
+def test_one_form_of_the_command_that_installs_an_extra():
+    """No registry has the package, so the hint is what works: from the source, in its folder."""
+    extras = tomllib.loads(text_of("pyproject.toml"))["project"]["optional-dependencies"]
+    places = [*PAGES, "src/ostinato/export/templates/card.md"]
+    places += [p.relative_to(ROOT).as_posix() for p in (ROOT / "src").rglob("*.py")]
+    found = []
+    for place in places:
+        for words in re.findall(r"pip install [`'\"]?(?:ostinato|\.\[)[^`\n]*", text_of(place)):
+            form = re.fullmatch(r"pip install '\.\[([a-z,{}]+)\]'(?!').*", words)
+            assert form, f"{place}: {words}"
+            found += form[1].split(",")
+    assert {*found} - {"{extra}"} <= extras.keys() and len({*found}) > 10
+    with pytest.raises(NeedsExtra, match=r": pip install '\.\[plot\]' in the source folder$"):
+        raise NeedsExtra("a picture", "matplotlib", "plot")
 
 
 def home(name):

@@ -68,10 +68,11 @@ def test_the_commands_of_the_readme(tmp_path, ostinato, plain, monkeypatch):
         assert words[0] == "ostinato"
         code, out, err = ostinato(*words[1:], *(SMALL if words[1] == "train" else []))
         if words[1] == "studio":  # the README names its extra in the line before
-            assert code == 2 and err.endswith(": pip install 'ostinato[studio]'\n"), err
+            hint = ": pip install '.[studio]' in the source folder\n"
+            assert code == 2 and err.endswith(hint), err
         elif words[1] == "lens":
             assert code == 0 and "report: " in out, err
-            assert err.count("\n") == 2 == err.count("pip install 'ostinato[plot]'"), err
+            assert err.count("\n") == 2 == err.count("pip install '.[plot]'"), err
         else:
             assert code == 0, (words, err)
             assert all(line.startswith("data: ") for line in err.splitlines()), (words, err)
@@ -79,13 +80,14 @@ def test_the_commands_of_the_readme(tmp_path, ostinato, plain, monkeypatch):
             assert max(map(len, out.splitlines())) <= 80, (words, out)
     pages = [tmp_path / "runs" / name / "report.html" for name in ("series-SLSTM-1", "adding")]
     for page in pages:
-        assert "pip install &#x27;ostinato[plot]&#x27;" in page.read_text()
+        assert "pip install &#x27;.[plot]&#x27; in the source folder" in page.read_text()
         assert 'class="plot"' not in page.read_text()
     (tmp_path / "few.tsv").write_text("forty-two\tquarante-deux\n")
     code, out, err = ostinato("evaluate", "runs/numbers", "few.tsv", "--json")
     assert code == 0 and '"exact, beam of 5"' in out, err
     assert err == (
-        "ostinato: warning: left out: BLEU needs sacrebleu: pip install 'ostinato[translate]'\n"
+        "ostinato: warning: left out: BLEU needs sacrebleu: pip install '.[translate]' "
+        "in the source folder\n"
     )
     code, out, err = ostinato("compare", "runs/text-mlstm-1", "runs/adding")
     assert code == 0 and "page: comparison.html" in out and err.count("\n") == 1, err
@@ -99,7 +101,8 @@ def test_a_contrast_tunes(tmp_path, plain):
     settings = {"length": 5, "units": 2, "batch": 2, "steps": 2}
     given = {"cells": ["simple"], "tasks": ["adding"], "trials": 2, "seeds": 1}
     with pytest.warns(
-        UserWarning, match=r"no chart is on this page: .* pip install 'ostinato\[plot\]'"
+        UserWarning,
+        match=r"no chart is on this page: .* pip install '\.\[plot\]' in the source folder",
     ):
         result = contrast(Spec.from_dict({**given, "settings": settings}), tmp_path / "one")
     assert len(result.groups[0].rows[0].values) == 1

@@ -29,13 +29,12 @@ class NeedsExtra(BadInput):
         extra: with which they are installed.
 
     Example:
-        >>> raise NeedsExtra("a picture", "matplotlib", "plot")
-        Traceback (most recent call last):
-        ostinato.errors.NeedsExtra: a picture needs matplotlib: pip install 'ostinato[plot]'
+        >>> print(NeedsExtra("a picture", "matplotlib", "plot"))
+        a picture needs matplotlib: pip install '.[plot]' in the source folder
     """
 
     def __init__(self, what: str, packages: str, extra: str) -> None:
-        super().__init__(f"{what} needs {packages}: pip install 'ostinato[{extra}]'")
+        super().__init__(f"{what} needs {packages}: pip install '.[{extra}]' in the source folder")
 
 
 def first_line(error: Exception) -> str:

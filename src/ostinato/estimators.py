@@ -1,7 +1,8 @@
 """Estimators of scikit-learn around recurrent networks, for grid searches and pipelines.
 
 `SequenceClassifier` and `SequenceRegressor` are trained by `runs.train` on the task `tasks.Arrays`,
-or on `tasks.Classify` where the inputs are texts. They need `pip install 'ostinato[sklearn]'`.
+or on `tasks.Classify` where the inputs are texts. They need
+`pip install '.[sklearn]'` in the source folder.
 """
 
 import tempfile

@@ -177,5 +177,5 @@ def test_what_is_no_frame():
 
 def test_without_pyarrow(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    with pytest.raises(BadInput, match=r"needs pyarrow: pip install 'ostinato\[tables\]'"):
+    with pytest.raises(BadInput, match=r"needs pyarrow: pip install '\.\[tables\]'"):
         table_of_frame(polars.DataFrame({"a": [1]}))

@@ -265,7 +265,7 @@ def test_parquet(tmp_path):
 def test_parquet_without_pyarrow(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     (tmp_path / "x.parquet").write_bytes(b"PAR1")
-    with pytest.raises(BadInput, match=r"needs pyarrow: pip install 'ostinato\[parquet\]'"):
+    with pytest.raises(BadInput, match=r"needs pyarrow: pip install '\.\[parquet\]'"):
         read_table(tmp_path / "x.parquet")
 
 

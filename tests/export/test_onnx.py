@@ -1,6 +1,8 @@
 """Models of ONNX: one step with its state for a batch, operators where there are such, metadata."""
 
 import json
+import re
+from pathlib import Path
 
 import equinox as eqx
 import jax
@@ -55,6 +57,21 @@ def stepped(model, xs):
         *state, y = run.run(None, {**given, "x": x})
         ys.append(y)
     return np.array(ys), state
+
+
+@pytest.mark.parametrize("step", [False, True])
+def test_the_documented_order_is_that_of_the_file(step):
+    """That of the guide's table, of the docstring, and of the values that a session returns."""
+    run = session(to_onnx(LSTM(3, 4, key=ONE), step=step))
+    found = [[one.name for one in side] for side in (run.get_inputs(), run.get_outputs())]
+    guide = (Path(__file__).parents[2] / "docs" / "export.md").read_text(encoding="utf-8")
+    name = "sales-step.onnx" if step else "sales.onnx"
+    (row,) = re.findall(rf"(?m)^\| `{re.escape(name)}` \|(.+)\|(.+)\|$", guide)
+    whole = " ".join(to_onnx.__doc__.split())
+    said = re.findall(r"A (?:sequence|step) has the inputs? (.+?) outputs are (.+?)\.", whole)[step]
+    for words in (row, said):
+        told = [re.findall(r"`(x|y|(?:next_)?state_0)`", side) for side in words]
+        assert told == [[name for name in side if not name.endswith("_1")] for side in found]
 
 
 @pytest.mark.parametrize("name", EVERY)

@@ -162,6 +162,33 @@ def test_three_ways(adding):
     assert chart.series[2].x == lags.tolist() and chart.levels == {"1% of the peak": 0.01}
 
 
+def test_the_caption_explains_the_curves_that_are_drawn(adding):
+    """And no others: a network may have no gradient by state, a batch a single sequence."""
+    gradient = network_charts.gradient_now(adding)
+    batch = adding.batch
+    single = dataclasses.replace(adding, batch=batch.take(np.arange(1)))
+    high = lambda key, shape, dtype: 30 * jax.numpy.eye(3)  # noqa: E731
+    one, two = jax.random.split(jax.random.key(0))
+    cell = Simple(2, 3, key=one, recurrent=high)
+    wild = dataclasses.replace(adding, network=Network(cell, Readout(3, 1, key=two)))
+    for of, by_state in ((adding, gradient), (adding, {}), (single, gradient), (wild, gradient)):
+        (chart,) = network_charts.three_ways(of, by_state)
+        names = [one.name for one in chart.series if not one.dashed]
+        explained, _, rest = chart.caption.partition(" Fallen to 1% at lag: ")
+        assert [name for name in network_charts.WAYS if f"{name}, " in explained] == names
+        assert "three" not in chart.title + chart.caption
+        assert len(re.findall(r"(?:;|^) ?(gradient|Jacobian|perturbation) ", rest)) == len(names)
+        drawn = [one.name for one in chart.series if one.dashed]
+        left_out = rest.count("is too high to be drawn")
+        assert len(drawn) + left_out == (2 if of is wild else 0)
+    assert left_out == 2
+    (norm, *_) = training_charts.steps_taken(adding)
+    assert len(norm.series) == 1 and "of each step" in norm.caption
+    events = [e | {"largest_norm": 9.0} if e["kind"] == "train" else e for e in adding.events]
+    (norm, *_) = training_charts.steps_taken(with_events(adding, *events))
+    assert len(norm.series) == 2 and "mean and maximum" in norm.caption
+
+
 def test_the_bounds_of_a_simple_cell(adding):
     one, two = jax.random.split(jax.random.key(0))
     cell = Simple(2, 3, key=one, recurrent=lambda key, shape, dtype: 0.3 * jax.numpy.eye(3))

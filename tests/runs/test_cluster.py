@@ -120,7 +120,7 @@ def results(cluster, function, *arguments):
 def test_without_ray_there_is_one_line(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "ray", None)
     with (
-        pytest.raises(NeedsExtra, match=r"--ray needs ray: pip install 'ostinato\[cluster\]'"),
+        pytest.raises(NeedsExtra, match=r"--ray needs ray: pip install '\.\[cluster\]'"),
         connected("local", tmp_path),
     ):
         pass

@@ -44,11 +44,11 @@ def to_onnx(
 ) -> bytes:
     """A network as an ONNX model.
 
-    A sequence has the input `x` `(time, batch, inputs)`, or symbols `(time, batch)`, and the
-    outputs `y` `(time, batch, outputs)` and `next_state_0` and so on, the arrays of the state after
-    the last step. A step has the inputs `x` `(batch, inputs)` and `state_0` and so on, and the
-    outputs `y` and `next_state_0` and so on; the metadata `start` has the first state of one
-    sequence as JSON.
+    A sequence has the input `x` `(time, batch, inputs)`, or symbols `(time, batch)`. Its outputs
+    are `next_state_0` and so on, the arrays of the state after the last step, and then `y` `(time,
+    batch, outputs)`. A step has the inputs `state_0` and so on, and then `x` `(batch, inputs)`; its
+    outputs are `next_state_0` and so on, and then `y`. Its metadata `start` has the first state of
+    one sequence as JSON.
 
     Args:
         network: what is exported; one without a step only as a sequence.

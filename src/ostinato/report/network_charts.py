@@ -40,6 +40,11 @@ from .training_charts import LAG, weights_of
 
 CHARACTERS = 1500  # of a text whose activations are shown
 UNITS = 256  # that are shown
+WAYS = {  # to see how far back a network looks
+    "gradient": "the gradient of the loss by an earlier state",
+    "Jacobian": "the Jacobian of a state by an earlier state, estimated with random probes",
+    "perturbation": "how far the output moves when one earlier input is replaced",
+}
 CLASSES = 40  # that are shown of many
 FADED = 0.01
 TITLE = 80  # characters of an answer above its picture
@@ -102,14 +107,13 @@ def three_ways(subject: Subject, gradient: dict[str, np.ndarray]) -> list[Chart]
     series = [Series(name, lags.tolist(), _of_peak(y)) for name, (lags, y) in curves.items()]
     reaches = "; ".join(f"{name} {_reach(lags, y)}" for name, (lags, y) in curves.items())
     bounds, words = _bounds(subject)
+    drawn = "; ".join(f"{name}, {WAYS[name]}" for name in curves)
     chart = Lines(
         name="three-ways",
-        title="How far back the network looks, three ways",
+        title="How far back the network looks",
         caption=(
-            f"Each curve relative to its peak, on {_on(subject)}: the gradient of the loss by an "
-            "earlier state, the Jacobian of a state by an earlier state (estimated with random "
-            "probes), and how far the output moves when one earlier input is replaced "
-            f"(perturbation). Fallen to 1% at lag: {reaches}.{words}"
+            f"Relative to the peak, on {_on(subject)}: {drawn}. Fallen to 1% at lag: "
+            f"{reaches}.{words}"
         ),
         series=series + bounds,
         x_title=LAG,
@@ -327,16 +331,17 @@ def _bounds(subject: Subject) -> tuple[list[Series], str]:
         return [], ""
     lags = np.arange(subject.at + 1)
     both = {"Hochreiter's bound": hochreiter_bound, "singular value bound": singular_value_bound}
-    bounds, words = [], []
+    drawn, words = [], []
     for name, bound in both.items():
-        values = np.asarray(bound(cell, lags), float)
-        words.append(f"{name} changes by a factor of {float(bound(cell, 1)):.3g} per step")
+        values, factor = np.asarray(bound(cell, lags), float), float(bound(cell, 1))
         shown = lags[values <= HIGHEST]
         if len(shown) > 1:
-            bounds.append(Series(name, shown.tolist(), numbers(values[shown]), dashed=True))
-    return bounds, (
-        f" For any input, gradient and Jacobian stay below both bounds: {', '.join(words)}. A "
-        "factor above 1 guarantees nothing."
+            drawn.append(Series(name, shown.tolist(), numbers(values[shown]), dashed=True))
+        left_out = "" if len(shown) > 1 else " and is too high to be drawn"
+        words.append(f"{name} changes by a factor of {factor:.3g} per step{left_out}")
+    return drawn, (
+        f" Bounds on gradient and Jacobian, for any input: {'; '.join(words)}. A factor above 1 "
+        "guarantees nothing."
     )
 
 

@@ -167,6 +167,8 @@ def steps_taken(course: Course) -> list[Chart]:
     """Gradient norm, clipping, and learning rate or damping."""
     mean = _series(course, "norm", "mean")
     largest = _series(course, "largest_norm", "largest")
+    every_step = mean.y == largest.y
+    logged = "mean and maximum over the steps between two log entries"
     levels = {}
     if course.clip is not None and not _damped(course):
         levels["clipped above"] = course.clip
@@ -175,10 +177,10 @@ def steps_taken(course: Course) -> list[Chart]:
             name="norm",
             title="Gradient norm",
             caption=(
-                "The norm over all weights, before clipping: mean and maximum over the steps "
-                "between two log entries. Spikes are exploding gradients."
+                f"The norm over all weights, before clipping: "
+                f"{'of each step' if every_step else logged}. Spikes are exploding gradients."
             ),
-            series=[mean] if mean.y == largest.y else [mean, largest],
+            series=[mean] if every_step else [mean, largest],
             x_title=STEP,
             y_title=f"gradient norm{course.in_nats}",
             log_y=True,

@@ -16,6 +16,7 @@ from ..tasks.interface import Interface
 from ..wiring.program import Program
 from .javascript import function
 from .template import fill, template
+from .times import ordered
 
 # The scripts of a page for each kind of interface that has one; each has an `html` of its name.
 SCRIPTS = {
@@ -65,7 +66,9 @@ def page(program: Program, interface: Interface, about: str) -> str:
             "the run gives the numbers of its network, for which there is no page; export it to c, "
             "onnx or torch"
         )
-    kept = json.dumps(interface.about).replace("<", "\\u003c")
+    columns, strict = ordered(interface.about)
+    order = {"order": [x._asdict() for x in columns], "strict": strict}
+    kept = json.dumps(interface.about | order).replace("<", "\\u003c")
     code = "\n".join([function(program), f"const about = {kept};", *map(template, SCRIPTS[kind])])
     words = {"title": html.escape(about), "body": template(f"{kind}.html"), "code": code}
     return fill(template("page.html"), words)
@@ -95,7 +98,16 @@ def _of_text(about: Mapping[str, Any]) -> dict[str, Any]:
 def _of_row(about: Mapping[str, Any]) -> dict[str, Any]:
     count = len(about["shift"])
     names = about["columns"] or [f"number {n + 1}" for n in range(count)]
+    columns, strict = ordered(about)
+    sequence = about.get("sequence")
     return {
+        "count_ordered": len(columns),
+        "strict": int(strict),
+        "has_sequence": int(sequence is not None),
+        "order_names": _texts([*(x.name for x in columns), ""]),
+        "order_forms": _texts([*(x.pattern for x in columns), ""]),
+        "order_like": _texts([*(x.like for x in columns), ""]),
+        "sequence_name": _texts([sequence or ""]),
         "count_columns": count,
         "count_masked": len(about["masked"]),
         "named": int(about["columns"] is not None),

@@ -9,6 +9,8 @@ another language (`ostinato.export`).
     forecast    `columns`, what is read in each row, with `shift`, `factor` and `mean` of each;
                 those `masked` may be missing, and have a further input that says so. `roles`, if
                 not all columns are numbers that are read at their own step; see `series/columns`.
+                `time` and `sequence`, which columns say when a row is and to which series it
+                belongs, if any do.
                 Outputs are forecasts by step ahead, then by the `targets`, then by the `levels`,
                 with `target_shift` and `target_factor` of each step and target; `moved`, by which
                 the bounds of intervals are calibrated.

@@ -13,6 +13,7 @@ int main(void) {
     if (found < 0) return 2;
     if (!found) { /* the next sequence begins */
       @name@_start(&state);
+      series_rows = 0;
       continue;
     }
     @name@_read(&state, row, y);

@@ -262,7 +262,8 @@ class Arrays(Finite, FileTask, AnsweringTask):
         if "symbols" in artefacts:
             return Interface("answers", {"symbols": artefacts["symbols"], **answers})
         row = row_of_numbers(Scaler.from_json(artefacts["scaler"]))
-        return Interface("answers", {"columns": artefacts["columns"], **row, **answers})
+        columns = {"columns": artefacts["columns"], "sequence": settings.sequence}
+        return Interface("answers", {**columns, **row, **answers})
 
     @classmethod
     def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:

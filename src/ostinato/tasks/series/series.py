@@ -317,7 +317,7 @@ class Series(Streamed, FileTask, AnsweringTask):
 
     @classmethod
     def interface(cls, settings: Any, artefacts: Mapping[str, Any]) -> Interface:
-        return series_interface(artefacts)
+        return series_interface(artefacts, settings.sequence)
 
     def fingerprint(self) -> str:
         return hashed([x for stream in self.parts.values() for x in stream])

@@ -53,14 +53,20 @@ class SeriesArtefacts(NamedTuple):
         return cls(columns, answers, targets, sizes[0], calibration)
 
 
-def series_interface(kept: Mapping[str, Any]) -> Interface:
-    """What the inputs and outputs of a network that reads a series mean; see `interface`."""
+def series_interface(kept: Mapping[str, Any], sequence: str | None) -> Interface:
+    """What the inputs and outputs of a network that reads a series mean; see `interface`.
+
+    Args:
+        kept: the artefacts of a run.
+        sequence: the column of a table that tells several series apart, if any.
+    """
     columns, answers, targets, horizon, calibration = SeriesArtefacts.from_json(kept)
     about: dict[str, Any] = {
         "columns": list(columns.names),
         **row_of_numbers(columns.scaler),
         "roles": kept.get("roles"),
         "time": kept.get("time"),
+        "sequence": sequence,
     }
     if not targets or answers.scaler is None:
         return Interface("answers", {**about, "answers": kept["answers"]})

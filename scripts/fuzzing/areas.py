@@ -13,6 +13,7 @@ from .modules import modules
 from .outcomes import Case
 from .settings import settings
 from .strangers import links, strangers
+from .subclasses import subclasses
 from .tables import tables
 from .texts import texts
 from .unrolling import gradients, unrolling
@@ -35,4 +36,5 @@ AREAS: dict[str, tuple[Callable[[Case], str], int]] = {
     "gradients": (gradients, 8),
     "library": (library, 30),
     "broken_cells": (broken_cells, 7),
+    "subclasses": (subclasses, 8),
 }

@@ -20,6 +20,7 @@ import numpy as np
 from ..constructors import check_arguments
 from ..errors import BadInput
 from ..settings import NoSettings, shown
+from .inherited_claims import drop_claims, keeps_default_input
 from .operator import Operator
 
 if TYPE_CHECKING:
@@ -117,6 +118,10 @@ class Layer(Model):
     memory_cell: ClassVar[bool] = False
     is_simple: ClassVar[bool] = False
     stores_patterns: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        drop_claims(cls, tuple(base for base in cls.__mro__ if base.__module__ == __name__))
 
     @property
     def input_axes(self) -> int:
@@ -281,7 +286,7 @@ class Cell(Layer):
             which a network that reads symbols takes `fan_in(symbols)`.
         gates: the names of what a step squashes and the function, `tanh`, `sigmoid` or `relu`, in
             the order in which the step computes them: `{"forget gate": "sigmoid"}`. The lens, the
-            report and the studio show them. A subclass with a step of its own names its own.
+            report and the studio show them. A subclass whose step differs names its own.
     """
 
     in_parts: ClassVar[bool] = False
@@ -298,15 +303,10 @@ class Cell(Layer):
         super().__init_subclass__(**options)
         own = vars(cls)
         if "__init__" in own:
+            if "fan_in_input" not in own and not keeps_default_input(own["__init__"]):
+                cls.fan_in_input = False
             cls.__init__ = _checked(cls, own["__init__"])  # type: ignore[method-assign]
         _check_names(cls.__name__, own)
-        if "step" in own:  # it may have other gates than that of the class that it extends
-            alone = {name: words for name, words in cls.blocks.items() if len(words) == 1}
-            cls.gates, cls.blocks = own.get("gates", {}), own.get("blocks", alone)
-            cls.memory_cell = own.get("memory_cell", False)
-            cls.is_simple = own.get("is_simple", False)
-            if "operators" not in own:
-                cls.operators = Layer.operators  # type: ignore[method-assign]
 
     def named_gates(self) -> Gates:
         """`gates`, or those of this instance."""

@@ -105,6 +105,7 @@ class Leaky(Simple):
     class Settings(Simple.Settings):
         alpha: float = setting(0.5, "how much of the past stays", min=0, max=1)
 
+    fan_in_input: ClassVar[bool] = True
     readout_bias: ClassVar[bool | None] = True
 
     alpha: float = eqx.field(static=True)

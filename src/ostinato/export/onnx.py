@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import equinox as eqx
+import jax
 import numpy as np
 
 from ..cells import Layer, Model
@@ -181,7 +182,7 @@ class _Graph(Writer):
 
     def unroll(self, equation: Equation, x: str) -> list[str]:
         part = self.parts[equation.params["part"]]
-        row = _row(operators_of(part.layer))
+        row = _row(operators_of(part.layer)) if part.at_rest else None
         return self.scan(part, x) if row is None else self.operator(row, part.reverse, x)
 
     def operator(self, row: list[Operator], reverse: bool, x: str) -> list[str]:
@@ -230,7 +231,7 @@ class _Graph(Writer):
                 self.constant(first),
                 self.node("Concat", batch, self.whole(*shape), axis=0),
             )
-            for first, shape in ((typed(s), s.shape) for s in program.start)
+            for first, shape in ((typed(s), s.shape) for s in jax.tree.leaves(part.start))
         ]
         way = [int(part.reverse)]
         out = self.node(

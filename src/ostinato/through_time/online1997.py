@@ -226,7 +226,9 @@ def _like(cell: Layer, of_readout: Any, rows: jax.Array) -> Any:
     def where(cell: Layer) -> tuple[jax.Array, ...]:
         return cell.parts().cell.memory_rules().weights
 
-    gradient = eqx.tree_at(where, eqx.filter(cell, eqx.is_inexact_array), parts)
+    # A parameter beside these is one that the memory cells do not read.
+    zeros = jax.tree.map(jnp.zeros_like, eqx.filter(cell, eqx.is_inexact_array))
+    gradient = eqx.tree_at(where, zeros, parts)
     if of_readout is None:
         return gradient
     return eqx.tree_at(lambda c: c.readout, gradient, of_readout)

@@ -214,9 +214,11 @@ def _between(start: int, stop: int, tree):
 
 def _starts(cell, xs, state, borders: Borders):
     """The state to begin with: checked, or the cell's own; with resets as `Start`s."""
-    if borders.forward is None:
-        return starting_state(cell, xs, state) if cell.can_step else state
     _, batch = sizes(cell, xs)
+    if borders.forward is None:
+        if cell.can_step:
+            return starting_state(cell, xs, state)
+        return cell.initial(batch) if state is None else state
     first, restart = _split(state)
     first = starting_state(cell, xs, first) if cell.can_step else first
     first = cell.initial(batch) if first is None else first

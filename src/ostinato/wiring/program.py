@@ -22,6 +22,7 @@ from jax.core import ShapedArray
 from jax.extend.core import ClosedJaxpr, Literal, Primitive
 
 from ..cells import Layer, Model
+from ..cells.building import try_input_sizes
 from ..errors import BadInput
 from ..through_time import unroll
 from ..through_time.linear_map import forward_of
@@ -124,11 +125,18 @@ class Part(NamedTuple):
         layer: the part.
         reverse: whether it reads from the last step to the first.
         inputs: the size of the vectors that it reads.
+        start: its state before the first step, which the layer around it may determine.
     """
 
     layer: Layer
     reverse: bool
     inputs: int
+    start: Any
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether it starts from zeros, as the operators of other libraries do."""
+        return not any(np.any(x) for x in jax.tree.leaves(self.start))
 
 
 def trace_sequence(
@@ -138,23 +146,26 @@ def trace_sequence(
 
     The program stands for every step of every sequence: its equations act on the last axes of
     arrays with time first. The equation `unroll` runs `parts[params["part"]]` through time from its
-    own initial state; its outputs are those at every step, and the arrays of its final state, which
-    have no axis of time.
+    `start`; its outputs are those at every step, and the arrays of its final state, which have no
+    axis of time.
 
     Args:
         network: what is run, also one without a step.
         inputs: see `trace`.
-        whole: whether a layer made of cells is a part itself; by default its cells are.
+        whole: whether a layer made of cells is a part itself, if it starts from zeros; by default
+            its cells are.
     """
     layer, parts = plain(network), []
     symbols = symbols_of(layer)
 
-    def run_part(part: Layer, x: Any, state: Any, reverse: bool) -> tuple[Any, Any]:
-        if part.in_parts and (reverse or not whole(part)):
-            return over_parts(part, x, state, run_part, reverse)
-        parts.append(Part(part, reverse, int(np.prod(x.shape, dtype=int))))
-        state = part.initial(())
-        y = jax.eval_shape(lambda x: _output(part, x), x)
+    def run_part(layer: Layer, x: Any, state: Any, reverse: bool) -> tuple[Any, Any]:
+        with jax.ensure_compile_time_eval():  # numbers, also within the trace
+            state = layer.initial(()) if state is None else state
+        part = Part(layer, reverse, int(np.prod(x.shape, dtype=int)), _numbers(layer, state))
+        if layer.in_parts and (reverse or not (whole(layer) and part.at_rest)):
+            return over_parts(layer, x, state, run_part, reverse)
+        parts.append(part)
+        y = jax.eval_shape(lambda x: _output(layer, x), x)
         leaves, structure = jax.tree.flatten(state)
         shapes = tuple((out.shape, jnp.dtype(out.dtype).name) for out in (y, *leaves))
         y, *leaves = _unroll.bind(x, part=len(parts) - 1, shapes=shapes)
@@ -166,6 +177,17 @@ def trace_sequence(
 
     traced = jax.make_jaxpr(run)(_input(layer, symbols, inputs))
     return _flattened(traced, [], symbols), parts
+
+
+def _numbers(layer: Layer, state: Any) -> Any:
+    """A state as NumPy arrays; refuses one that depends on the inputs."""
+    try:
+        return jax.tree.map(np.asarray, state)
+    except jax.errors.TracerArrayConversionError:
+        raise BadInput(
+            f"the first state of {type(layer).__name__} is computed while the sequence is read, "
+            "which cannot be exported as a sequence; export a step"
+        ) from None
 
 
 _unroll = Primitive("unroll")
@@ -183,9 +205,11 @@ def _output(part: Layer, x: Any) -> Any:
 
 
 def _input(layer: Layer, symbols: int | None, inputs: int | None) -> Any:
-    size = layer.vector_size() if inputs is None else inputs
     if symbols is not None:
         return jnp.zeros((), jnp.int32)
+    size = layer.vector_size() if inputs is None else inputs
+    if inputs is None and size is not None and layer.can_step:
+        size, *_ = try_input_sizes(layer)  # it reads another size if its `inputs` changes vectors
     if size is None:
         kind = type(layer).__name__
         raise BadInput(f"{kind} does not say how many numbers it reads at a step; give inputs")

@@ -108,7 +108,12 @@ def test_the_page_has_both_tables_and_all_charts(whole):
         "adding-gradients",
         "adding-seconds",
         "adding-gradient-by-lag",
+        "adding-seeds",
     }
+    points = charts["adding-seeds"]["data"]
+    assert [trace["x"] for trace in points] == [[0, 0], [1, 1]]
+    assert [trace["y"] for trace in points] == [row.values for row in whole[1].groups[0].rows]
+    assert "at least 6 seeds; with 2 there is never a verdict" in page
     lines = [trace for trace in charts["adding-steps"]["data"] if trace.get("fill") is None]
     bands = [trace for trace in charts["adding-steps"]["data"] if trace.get("fill")]
     assert [trace["x"] for trace in lines[:2]] == [[1, 2, 3, 4, 5]] * 2 and len(bands) == 2

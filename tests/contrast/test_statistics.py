@@ -8,16 +8,21 @@ from scipy import stats
 
 from ostinato.contrast.statistics import (
     LEVEL,
+    UNBOUNDED,
     Summary,
     compare,
     holm,
     paired_t,
     power,
+    seeds_needed,
     sign_flip,
     smallest_effect,
     summary,
+    within,
 )
 from ostinato.errors import BadInput
+from ostinato.tasks import TASKS
+from ostinato.tasks.metrics import Metric, NatsPerStep, Ratio, StepMean
 
 
 def test_summary_is_that_of_scipy():
@@ -108,3 +113,64 @@ def test_power_without_a_difference_is_the_level():
 def test_one_seed_cannot_be_tested():
     with pytest.raises(BadInput, match="at least two seeds"):
         compare([{"a": [1.0], "b": [2.0]}])
+
+
+SHARE, POSITIVE, BELOW_ONE = (0.0, 1.0), (0.0, np.inf), (-np.inf, 1.0)
+
+
+@pytest.mark.parametrize("bounds", [SHARE, POSITIVE, BELOW_ONE, (-1.0, 1.0)])
+def test_an_interval_stays_within_the_bounds_of_its_metric(bounds):
+    rng = np.random.default_rng(5)
+    for count in (2, 3, 8):
+        values = rng.uniform(0.01, 0.999, size=count)
+        found = summary(values, bounds)
+        assert bounds[0] <= found.low < found.mean < found.high <= bounds[1]
+    exact = summary([1.0, 1.0, 1.0], SHARE)
+    assert (exact.low, exact.high) == (1.0, 1.0)
+
+
+def test_an_interval_is_that_of_the_logit_and_far_from_the_bounds_that_of_student():
+    low, high = within(0.9, 0.02, SHARE)
+    logit = np.log(0.9 / 0.1) + np.array([-1, 1]) * 0.02 / (0.9 * 0.1)
+    assert (low, high) == pytest.approx(tuple(1 / (1 + np.exp(-logit))))
+    assert within(0.5, 1e-4, SHARE) == pytest.approx((0.4999, 0.5001), abs=1e-9)
+    assert within(2.0, 0.1, POSITIVE) == pytest.approx((2 * np.exp(-0.05), 2 * np.exp(0.05)))
+    assert within(2.0, 3.0, UNBOUNDED) == (-1.0, 5.0)
+
+
+def test_intervals_of_accuracies_hold_their_mean_as_often_as_they_say():
+    rng = np.random.default_rng(6)
+    values = rng.beta(18, 2, size=(4000, 5))
+    found = [summary(row, SHARE) for row in values]
+    assert np.mean([one.low <= 0.9 <= one.high for one in found]) == pytest.approx(0.95, abs=0.02)
+
+
+def test_no_verdict_is_stronger_than_the_sign_flip_test():
+    """Two seeds with p = 0.0499 by the t-test, and 0.5 by the test that assumes nothing."""
+    one, other = [0.9, 0.9], [0.5, 0.4317]
+    ((pair,),) = compare([{"a": one, "b": other}], [SHARE])
+    assert pair.p == pair.adjusted < LEVEL < pair.sign_flip == 0.5 and not pair.different
+    assert -1 < pair.low < pair.high < 1
+    rng = np.random.default_rng(7)
+    for seeds, apart in ((5, False), (6, True)):
+        better = rng.normal(size=seeds)
+        ((pair,),) = compare([{"a": better, "b": better + 5 + 0.1 * rng.normal(size=seeds)}])
+        assert pair.adjusted < 1e-4 and pair.different == apart
+
+
+def test_seeds_needed_are_those_of_the_sign_flip_test():
+    for comparisons in range(1, 200):
+        count = seeds_needed(comparisons)
+        assert comparisons * 2 / 2**count < LEVEL <= comparisons * 2 / 2 ** (count - 1)
+        rows = np.random.default_rng(8).normal(5, 1, size=count)
+        assert sign_flip(rows, 0 * rows) == 2 / 2**count
+
+
+def test_every_metric_has_bounds_but_a_loss_that_may_be_negative():
+    assert [*TASKS.values()]  # imports them all
+    metrics, open_ended = [Metric], set()
+    for metric in metrics:
+        metrics += [x for x in metric.__subclasses__() if x.__module__.startswith("ostinato.")]
+        if metric.bounds == UNBOUNDED:
+            open_ended.add(metric)
+    assert open_ended == {Metric, Ratio, StepMean, NatsPerStep}

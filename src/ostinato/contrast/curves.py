@@ -137,6 +137,40 @@ def learning_curves(
     ]
 
 
+def seed_points(
+    values: Mapping[str, Sequence[float]], metric: str, prefix: str = ""
+) -> list[Chart]:
+    """The value of each seed as a point, by entry; no chart unless an entry has several.
+
+    Args:
+        values: of the seeds of each entry.
+        metric: its name.
+        prefix: of the name of the chart, if a page has several groups.
+
+    Example:
+        >>> (chart,) = seed_points({"lstm": [2.1, 2.3], "gru": [2.2, 2.2]}, "bits per character")
+        >>> chart.places, chart.series[1].x
+        (['lstm', 'gru'], [1, 1])
+    """
+    if all(len(own) < 2 for own in values.values()):
+        return []
+    return [
+        Lines(
+            name=_slug(f"{prefix} seeds"),
+            title="Each seed",
+            caption="A point is the value of one seed; the table has their means.",
+            series=[
+                Series(name, [place] * len(own), numbers(own))
+                for place, (name, own) in enumerate(values.items())
+            ],
+            x_title="entry",
+            y_title=metric,
+            log_y=spans_decades([value for own in values.values() for value in own]),
+            places=[*values],
+        )
+    ]
+
+
 def curves_by_metric(
     courses: Mapping[str, Sequence[Course]], starts: Mapping[str, Opening]
 ) -> dict[str, list[Chart]]:

@@ -31,6 +31,7 @@ class Entry:
         config: its configuration, with the seed of the tuning.
         ranges: the settings that are tuned: least and largest value.
         usual: their usual values, which are tried first.
+        bounds: of the metric.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Entry:
     config: Config
     ranges: dict[str, tuple[float, float]]
     usual: dict[str, float]
+    bounds: tuple[float, float]
 
     def with_seed(self, seed: int, tuned: dict[str, float]) -> Config:
         """The configuration of a run: with a seed, and values for the tuned settings."""
@@ -125,6 +127,7 @@ def _checked(spec: Spec, chosen: dict, given: dict[str, Any], origin: dict) -> E
         config=config,
         ranges=ranges,
         usual=usual,
+        bounds=task.metric.bounds,
     )
 
 

@@ -83,7 +83,7 @@ class Result:
         spec: what was contrasted.
         groups: one for each task.
         comparisons: how many there are, over all tasks.
-        detectable: the smallest difference that the tests find with a probability of 80 %, in
+        detectable: the smallest difference that the t-test finds with a probability of 80 %, in
             standard deviations of the differences; `None` without a test.
     """
 
@@ -123,7 +123,9 @@ def result_of(
     wanted = len(spec.seeds) > 1 if spec.test is None else spec.test
     count, detectable = 0, None
     if wanted:
-        compared = compare([{r.label: r.values for r in g.rows if r.values} for g in groups])
+        bounds = [next(entry.bounds for entry in entries if entry.task == task) for task in tasks]
+        values = [{r.label: r.values for r in g.rows if r.values} for g in groups]
+        compared = compare(values, bounds)
         groups = [
             dataclasses.replace(group, comparisons=pairs)
             for group, pairs in zip(groups, compared, strict=True)
@@ -187,7 +189,7 @@ def _row(
         valid=valid,
         test=test,
         values=values,
-        summary=summary(values) if values else None,
+        summary=summary(values, entry.bounds) if values else None,
         diverged=sum(end.diverged for end in ends),
         memory=[one.get("memory") for one in seen],
         steps=mean([one[0] for one in last]),

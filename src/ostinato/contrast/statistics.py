@@ -9,8 +9,12 @@ has Student's t distribution with n - 1 degrees of freedom if the differences ar
 normal with mean zero (the paired t-test, Student 1908). The test assumes nothing about the spread
 of the entries themselves. An exact sign-flip permutation test assumes only that the differences are
 symmetric around zero, but with n seeds its p-value is at least 2 / 2ⁿ: with five seeds 1/16, so it
-can never reach 5 %. Hence the table decides by the t-test, and gives the sign-flip p-value beside
-it, for whoever doubts that the differences are normal.
+can never reach 5 %. Two entries are called different only if both tests, each corrected for the
+number of comparisons, say so: the t-test alone would call 0.0499 from two seeds a difference.
+`seeds_needed` says how many seeds that takes at least.
+
+The interval of a mean is computed where the metric has no bounds: of an accuracy on the scale of
+its logit, of an error on that of its logarithm (the delta method). So it never leaves them.
 
 With many comparisons some are significant by chance. `holm` corrects for that: the probability that
 any of the equal pairs is called different stays below the level, however the tests depend on each
@@ -55,6 +59,7 @@ class Comparison:
         p: of the paired t-test, two-sided.
         adjusted: p, corrected for the number of comparisons (Holm).
         sign_flip: of the exact permutation test, two-sided and not corrected.
+        different: whether both p-values, each corrected, are below `LEVEL`.
     """
 
     one: str
@@ -65,12 +70,18 @@ class Comparison:
     p: float
     adjusted: float
     sign_flip: float
+    different: bool
 
 
-def summary(values: Sequence[float]) -> Summary:
+Bounds = tuple[float, float]
+UNBOUNDED = (-math.inf, math.inf)
+
+
+def summary(values: Sequence[float], bounds: Bounds = UNBOUNDED) -> Summary:
     """The mean of a sample, its standard deviation and a 95 % confidence interval.
 
-    The interval is `mean ± t sd / √n`, with t the 97.5 % point of Student's t distribution.
+    The interval is `mean ± t sd / √n`, with t the 97.5 % point of Student's t distribution, and
+    within the bounds of the values if they have some; see `within`.
 
     Example:
         >>> spread = summary([1.0, 2.0, 3.0])
@@ -82,7 +93,34 @@ def summary(values: Sequence[float]) -> Summary:
         return Summary(count, mean, None, None, None)
     sd = float(np.std(values, ddof=1))
     half = float(stats.t.ppf(1 - LEVEL / 2, count - 1)) * sd / math.sqrt(count)
-    return Summary(count, mean, sd, mean - half, mean + half)
+    return Summary(count, mean, sd, *within(mean, half, bounds))
+
+
+def within(mean: float, half: float, bounds: Bounds) -> tuple[float, float]:
+    """The interval `mean ± half`, computed on a scale that ends at the bounds.
+
+    With `g(x) = log((x - low) / (high - x))`, or the logarithm of the distance from the only bound,
+    it is all x with `|g(x) - g(mean)| ≤ g'(mean) half`.
+
+    Example:
+        >>> [round(x, 3) for x in within(0.9, 0.4, (0.0, 1.0))]
+        [0.096, 0.999]
+    """
+    low, high = bounds
+    above, below = mean - low, high - mean
+    if min(above, below) <= 0:  # all values lie at the bound
+        return mean, mean
+    if math.isinf(above) and math.isinf(below):
+        return mean - half, mean + half
+    ratio = math.exp(half / above + half / below)
+    if math.isinf(below):
+        return low + above / ratio, low + above * ratio
+    if math.isinf(above):
+        return high - below * ratio, high - below / ratio
+    width = above + below
+    return low + above * width / (above + below * ratio), high - below * width / (
+        below + above * ratio
+    )
 
 
 def paired_t(one: Sequence[float], other: Sequence[float]) -> float:
@@ -138,11 +176,24 @@ def holm(values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def compare(groups: Sequence[Mapping[str, Sequence[float]]]) -> list[list[Comparison]]:
+def seeds_needed(comparisons: int) -> int:
+    """The least number of seeds with which the sign-flip test can find a difference.
+
+    Example:
+        >>> seeds_needed(1), seeds_needed(3)
+        (6, 7)
+    """
+    return 2 + math.floor(math.log2(comparisons / LEVEL))
+
+
+def compare(
+    groups: Sequence[Mapping[str, Sequence[float]]], bounds: Sequence[Bounds] | None = None
+) -> list[list[Comparison]]:
     """All pairs of entries within each group, corrected for the number of all of them together.
 
     Args:
         groups: the results of each entry by seed, in the same order of seeds; one group per task.
+        bounds: of the values of each group, if they have some.
 
     Example:
         >>> results = {"lstm": [2.1, 2.2, 2.15], "gru": [2.3, 2.41, 2.34]}
@@ -152,15 +203,17 @@ def compare(groups: Sequence[Mapping[str, Sequence[float]]]) -> list[list[Compar
     """
     raw = []
     for number, group in enumerate(groups):
+        low, high = UNBOUNDED if bounds is None else bounds[number]
         for (one, a), (other, b) in combinations(group.items(), 2):
-            middle = summary(_differences(a, b).tolist())
+            middle = summary(_differences(a, b).tolist(), (low - high, high - low))
             if middle.low is None or middle.high is None:
                 raise BadInput("a test needs at least two seeds; give more --seeds")
             row = (one, other, middle.mean, middle.low, middle.high)
             raw.append((number, row, paired_t(a, b), sign_flip(a, b)))
     comparisons: list[list[Comparison]] = [[] for _ in groups]
-    for (number, row, p, flipped), adjusted in zip(raw, holm([p for *_, p, _ in raw]), strict=True):
-        comparisons[number].append(Comparison(*row, p, adjusted, flipped))
+    corrected = holm([p for *_, p, _ in raw]), holm([flipped for *_, flipped in raw])
+    for (number, row, p, flipped), *both in zip(raw, *corrected, strict=True):
+        comparisons[number].append(Comparison(*row, p, both[0], flipped, max(both) < LEVEL))
     return comparisons
 
 

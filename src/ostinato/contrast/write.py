@@ -5,9 +5,9 @@ from pathlib import Path
 
 from ..files import write_whole
 from ..report.page import Part, Section, Table, tables_page
-from .curves import gradient_profiles, learning_curves
+from .curves import gradient_profiles, learning_curves, seed_points
 from .result import EntryResult, Group, Result, mean
-from .statistics import LEVEL, Comparison
+from .statistics import Comparison, seeds_needed
 
 PAGE, NUMBERS = "result.html", "result.json"
 
@@ -27,6 +27,11 @@ def result_page(result: Result, title: str) -> str:
     for group in result.groups:
         of = f": {group.task}" if len(result.groups) > 1 else ""
         parts.append(entries_table(group, f"Results{of}"))
+        points = seed_points(
+            {row.label: row.values for row in group.rows}, group.metric, group.task
+        )
+        if points:
+            parts.append(Section(f"Seeds{of}", points))
         if group.comparisons:
             parts.append(comparisons_table(group, result, f"Comparisons{of}"))
         curves = learning_curves(
@@ -80,11 +85,14 @@ def comparisons_table(group: Group, result: Result, heading: str) -> Table:
         "which assumes that the differences are independent and normal; corrected: for "
         f"{result.comparisons} comparison{'s' * (result.comparisons > 1)} (Holm). Sign flip: exact "
         f"permutation test, which assumes only symmetry and cannot go below "
-        f"{2 / 2**seeds:.3g} with {seeds} seeds. "
+        f"{2 / 2**seeds:.3g} with {seeds} seeds. An entry is called better only if both p-values, "
+        "each corrected, are below 5 %. "
     )
-    if result.detectable is not None:
+    if seeds < (needed := seeds_needed(result.comparisons)):
+        caption += f"That takes at least {needed} seeds; with {seeds} there is never a verdict. "
+    elif result.detectable is not None:
         caption += (
-            f"A difference of {result.detectable:.3g} standard deviations is found with a "
+            f"The t-test finds a difference of {result.detectable:.3g} standard deviations with a "
             "probability of 80 %; smaller ones are likely to be missed."
         )
     columns = ["entries", "difference", "95 % interval", "p", "corrected", "sign flip", ""]
@@ -116,7 +124,7 @@ def _entry(row: EntryResult) -> list[str]:
 
 def _comparison(one: Comparison, group: Group) -> list[str]:
     better = one.one if (one.difference > 0) == group.higher_is_better else one.other
-    verdict = f"{better} is better" if one.adjusted < LEVEL else "not significant"
+    verdict = f"{better} is better" if one.different else "not significant"
     return [
         f"{one.one} – {one.other}",
         f"{one.difference:+.3g}",

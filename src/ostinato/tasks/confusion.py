@@ -17,7 +17,7 @@ import numpy as np
 from ..cells import Model
 from ..data import Batch
 from .applying import outputs_on
-from .metrics import Metric, StepMean, total
+from .metrics import SHARE, Metric, StepMean, total
 from .task import Task
 
 IN_FULL = 12  # classes of a table; of more, only the largest confusions are listed
@@ -108,6 +108,7 @@ class F1(Metric):
     classes: int
     name = "F1"
     higher_is_better = True
+    bounds = SHARE
 
     def counts(self, outputs: jax.Array, batch: Batch) -> Any:
         weights = jnp.asarray(batch.counted)[..., None]
@@ -153,6 +154,7 @@ class HammingLoss(StepMean):
     """The fraction of labels, of several at once, that are said and wrong or right and not said."""
 
     name = "Hamming loss"
+    bounds = SHARE
 
     def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
         return jnp.mean(jnp.asarray((outputs > 0) != (jnp.asarray(targets) > 0), float), axis=-1)

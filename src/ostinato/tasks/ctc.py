@@ -28,7 +28,7 @@ from ..data import Batch
 from ..decoding.ctc import best_path
 from ..errors import BadInput
 from .losses import Loss
-from .metrics import Ratio, total
+from .metrics import NOT_NEGATIVE, SHARE, Ratio, total
 
 IMPOSSIBLE = -1e30  # stands for log 0; infinity would make gradients NaN
 
@@ -209,6 +209,7 @@ class LabelErrorRate(Ratio):
     """
 
     name = "label error rate"
+    bounds = NOT_NEGATIVE
 
     def counts(self, outputs: jax.Array, batch: Batch) -> Any:
         edits, weights = _edits(outputs, batch)
@@ -229,6 +230,7 @@ class WordAccuracy(Ratio):
 
     name = "word accuracy"
     higher_is_better = True
+    bounds = SHARE
 
     def counts(self, outputs: jax.Array, batch: Batch) -> Any:
         edits, weights = _edits(outputs, batch)

@@ -37,6 +37,8 @@ import numpy as np
 from ..data import Batch
 from .losses import CrossEntropy, StepLoss
 
+SHARE = (0.0, 1.0)
+NOT_NEGATIVE = (0.0, math.inf)
 NEGLIGIBLE = 1e-12  # of the power of a target: a variance of rounding errors
 
 
@@ -48,6 +50,7 @@ class Metric(abc.ABC):
         higher_is_better: false for an error.
         loss_factor: the task's loss times this is the metric; `None` if they measure different
             things, such as an accuracy and a cross-entropy.
+        bounds: the least and the largest value that it can have, for confidence intervals.
 
     Example:
         >>> batch = Batch(None, np.array([[0, 1]]), np.ones((1, 2)))
@@ -59,6 +62,7 @@ class Metric(abc.ABC):
     name: str
     higher_is_better: ClassVar[bool] = False
     loss_factor: ClassVar[float | None] = None
+    bounds: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
 
     @abc.abstractmethod
     def counts(self, outputs: jax.Array, batch: Batch) -> Any:
@@ -153,6 +157,7 @@ class Bits(StepMean):
 
     unit: str = "symbol"
     loss_factor: ClassVar[float | None] = 1 / math.log(2)
+    bounds = NOT_NEGATIVE
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -170,6 +175,7 @@ class Perplexity(Bits):
     """
 
     loss_factor = None
+    bounds = (1.0, math.inf)
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -210,6 +216,7 @@ class Accuracy(StepMean):
     unknown: int | None = None
     name = "accuracy"
     higher_is_better = True
+    bounds = SHARE
 
     def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
         return _right(outputs, targets, self.unknown).astype(jnp.float32)
@@ -234,6 +241,7 @@ class ExactMatch(Ratio):
     unknown: int | None = None
     name = "exact match"
     higher_is_better = True
+    bounds = SHARE
 
     def counts(self, outputs: jax.Array, batch: Batch) -> Any:
         counted = jnp.asarray(batch.counted) > 0
@@ -247,6 +255,7 @@ class MeanSquaredError(StepMean):
     """The squared error, summed over the outputs and averaged over steps and sequences."""
 
     name = "mean squared error"
+    bounds = NOT_NEGATIVE
     loss_factor = 2.0
 
     def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
@@ -261,6 +270,7 @@ class FrameError(StepMean):
     """
 
     name = "squared error per frame"
+    bounds = NOT_NEGATIVE
 
     def score(self, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         return jnp.sum((jax.nn.sigmoid(outputs) - targets) ** 2, axis=-1)
@@ -280,6 +290,10 @@ class OfSteps(Metric):
     name: str
     begin: int
     end: int
+
+    @property
+    def bounds(self) -> tuple[float, float]:  # type: ignore[override]
+        return self.metric.bounds
 
     def counts(self, outputs: jax.Array, batch: Batch) -> Any:
         some = slice(self.begin, self.end)
@@ -306,6 +320,7 @@ class ErrorInUnits(StepMean):
 
     factors: tuple[float, ...]
     name = "mean squared error"
+    bounds = NOT_NEGATIVE
 
     @property
     def loss_factor(self) -> float | None:  # type: ignore[override]
@@ -324,6 +339,7 @@ class AbsoluteError(StepMean):
 
     factors: tuple[float, ...]
     name = "mean absolute error"
+    bounds = NOT_NEGATIVE
 
     def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
         return jnp.mean(jnp.abs(_apart(outputs, targets) * jnp.asarray(self.factors)), axis=-1)
@@ -348,6 +364,7 @@ class RSquared(Metric):
 
     name = "R²"
     higher_is_better = True
+    bounds = (-math.inf, 1.0)
 
     def counts(self, outputs: jax.Array, batch: Batch) -> Any:
         weights, y = jnp.asarray(batch.counted)[..., None], wide(batch.targets)
@@ -377,6 +394,7 @@ class NormalisedError(RSquared):
 
     name = "NRMSE"
     higher_is_better = False
+    bounds = NOT_NEGATIVE
 
     def value(self, counts: Any) -> float | None:
         explained = super().value(counts)

@@ -24,7 +24,7 @@ import jax.numpy as jnp
 
 from ...data import Batch
 from ..losses import Loss, check_rows
-from ..metrics import Ratio, total, wide
+from ..metrics import NOT_NEGATIVE, Ratio, total, wide
 
 EMPHASIS = 0.95
 SILENCE = 1e-5  # ε, the power of what counts as silence
@@ -75,6 +75,7 @@ class ErrorToSignalRatio(Ratio):
 
     residual: bool = False
     emphasis: bool = False
+    bounds = NOT_NEGATIVE
 
     @property
     def name(self) -> str:  # type: ignore[override]

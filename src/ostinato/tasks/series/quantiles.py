@@ -27,7 +27,7 @@ from ...data.scaling import Scaler
 from ...errors import BadInput
 from ...settings import as_words
 from ..losses import Loss, Product, StepLoss
-from ..metrics import Metric, StepMean, wide
+from ..metrics import NOT_NEGATIVE, SHARE, Metric, StepMean, wide
 from ..target_codec import Numbers, TargetCodec
 
 Levels = tuple[float, ...]
@@ -128,6 +128,7 @@ class PinballInUnits(StepMean):
     levels: Levels
     factors: tuple[float, ...]
     name = "pinball loss"
+    bounds = NOT_NEGATIVE
 
     @property
     def loss_factor(self) -> float | None:  # type: ignore[override]
@@ -154,6 +155,7 @@ class Coverage(StepMean):
 
     levels: Levels
     higher_is_better: ClassVar[bool] = True
+    bounds = SHARE
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -172,6 +174,7 @@ class MedianError(StepMean):
     levels: Levels
     factors: tuple[float, ...]
     name = "mean absolute error"
+    bounds = NOT_NEGATIVE
 
     def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
         median = sorted_quantiles(outputs, self.levels)[..., self.levels.index(0.5)]

@@ -15,7 +15,7 @@ from ...data.splits import shares
 from ...errors import BadInput
 from ...settings import setting
 from ..checks import checked_part
-from ..metrics import NEGLIGIBLE, Metric, total, wide
+from ..metrics import NEGLIGIBLE, NOT_NEGATIVE, Metric, total, wide
 from .generated_series import GeneratedSeries
 
 AHEAD = 84  # steps in a closed loop at which Mackey-Glass forecasts are compared
@@ -174,6 +174,7 @@ class Capacity(Metric):
 
     name = "memory capacity"
     higher_is_better = True
+    bounds = NOT_NEGATIVE
 
     def counts(self, outputs: jax.Array, batch: Batch) -> Any:
         weights, o, y = jnp.asarray(batch.counted)[..., None], wide(outputs), wide(batch.targets)

@@ -24,7 +24,7 @@ from ..file_task import FileSettings
 from ..finite import Finite
 from ..framing import LastStep
 from ..losses import SquaredError
-from ..metrics import StepMean
+from ..metrics import SHARE, StepMean
 from ..task import Artefacts
 
 # Letters of 5 by 7 pixels: the columns from left to right, the top row in the lowest bit.
@@ -48,6 +48,7 @@ class BitsRight(StepMean):
 
     name = "bits right"
     higher_is_better = True
+    bounds = SHARE
 
     def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
         return jnp.mean((outputs > 0) == (jnp.asarray(targets) > 0), axis=-1, dtype=jnp.float32)
@@ -59,6 +60,7 @@ class PatternsRight(StepMean):
 
     name = "patterns right"
     higher_is_better = True
+    bounds = SHARE
 
     def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
         right = jnp.all((outputs > 0) == (jnp.asarray(targets) > 0), axis=-1)

@@ -25,7 +25,7 @@ from ..checks import checked_length, checked_part
 from ..framing import PerStep
 from ..generated import PLACES, Generated
 from ..losses import BinaryCrossEntropy
-from ..metrics import Ratio, StepMean, counted, total, values_of
+from ..metrics import NOT_NEGATIVE, SHARE, Ratio, StepMean, counted, total, values_of
 from ..task import Task
 
 Draw = Callable[[np.random.Generator, int], Batch]  # draws so many sequences
@@ -54,6 +54,7 @@ class BitsPerSequence(Ratio):
     """
 
     name = "bits per sequence"
+    bounds = NOT_NEGATIVE
 
     def counts(self, outputs: jax.Array, batch: Batch) -> Any:
         weights = jnp.asarray(batch.counted)
@@ -66,6 +67,7 @@ class WrongBits(StepMean):
     """The share of bits that are wrong if each is the more probable one."""
 
     name = "share of wrong bits"
+    bounds = SHARE
 
     def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
         return jnp.mean((outputs > 0) != (jnp.asarray(targets) > 0.5), axis=-1)

@@ -59,6 +59,25 @@ def trained(network: Any) -> tuple[Any, Any]:
     return eqx.partition(network, _is_trained(network))
 
 
+def as_reals(tree: Any) -> Any:
+    """A tree with each complex array replaced by a pair: its real and its imaginary part.
+
+    Example:
+        >>> as_reals({"a": jnp.array([1 + 2j])})
+        {'a': (Array([1.], dtype=float32), Array([2.], dtype=float32))}
+    """
+    return jax.tree.map(lambda x: (x.real, x.imag) if jnp.iscomplexobj(x) else x, tree)
+
+
+def from_reals(reals: Any, like: Any) -> Any:
+    """Undo `as_reals`: a tree with the complex arrays of `like`."""
+
+    def joined(like: Any, x: Any) -> Any:
+        return jax.lax.complex(*x) if jnp.iscomplexobj(like) else x
+
+    return jax.tree.map(joined, like, reals)
+
+
 def own_precision(module: Any) -> AbstractContextManager:
     """A context in which a module computes in its own precision, whatever JAX is set to.
 

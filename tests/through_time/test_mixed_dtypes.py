@@ -214,9 +214,16 @@ def test_inputs_of_integers_in_lower_precision():
 
 
 def test_slopes_of_complex_states():
-    cell, xs = CELLS["complex state"]
-    with pytest.raises(BadInput, match="watch='slopes' needs real states, got complex128"):
-        ostinato.unroll(cell, xs, watch="slopes")
+    """How far a complex number moves with a pre-activation: both of its parts count."""
+
+    def angled(cell, z, u):
+        z = (z + u) * jnp.exp(1j * (u @ cell.R))
+        return z, z
+
+    cell = Written(R, W, zeros(complex), angled)
+    (ys, (found,)), _ = ostinato.unroll(cell, XS, watch="slopes")
+    # The derivative by the angle is i z, and a slope is that of the real part and of the imaginary.
+    np.testing.assert_allclose(found, jnp.abs(ys), rtol=1e-12)
 
 
 # Wrappers that replace products

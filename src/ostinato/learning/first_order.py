@@ -36,7 +36,7 @@ from ..errors import BadInput
 from ..settings import options, setting
 from ..weights import trained
 from .clipping import Average, check_clip, clip_factor, no_average, norms_of, times_average
-from .gradients import Full, Gradient, GradientLearner, GradientSettings
+from .gradients import Full, Gradient, GradientLearner, GradientSettings, conjugate
 from .learner import RunSize, Stepped, report_of
 from .objective import Objective
 from .schedules import SCHEDULES, factor
@@ -270,7 +270,7 @@ class FirstOrder(GradientLearner):
                 search,
                 parameters,
                 value=value,
-                grad=gradient,
+                grad=conjugate(gradient),  # as optax expects it
                 value_fn=lambda p: self.objective.value(eqx.combine(p, rest), batch, state)[0],
             )
             rate = rate * search.learning_rate

@@ -47,8 +47,12 @@ class Gradient(abc.ABC):
     def __call__(
         self, objective: Objective, network: Model, batch: Batch, state: Any
     ) -> tuple[jax.Array, Any, Any]:
-        """The objective's value, its gradient as a module, and what the next batch gets."""
-        value, gradient, final = self.own(objective, network, batch, state)
+        """The objective's value, its gradient as a module, and what the next batch gets.
+
+        The gradient points uphill, as `conjugate` says.
+        """
+        value, slope, final = self.own(objective, network, batch, state)
+        gradient = conjugate(slope)
         value, gradient = objective.joined(batch, (value, gradient))
         return value, gradient, final
 
@@ -56,7 +60,7 @@ class Gradient(abc.ABC):
     def own(
         self, objective: Objective, network: Model, batch: Batch, state: Any
     ) -> tuple[jax.Array, Any, Any]:
-        """The same for the sequences of this device, if several share a batch."""
+        """The value, JAX's derivative and the state, for this device's own sequences."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,6 +132,14 @@ class Forwards(Gradient):
             network, loss, batch.inputs, targets, state, **batch.marks
         )
         return value, _trained_part(gradient, network), final
+
+
+def conjugate(tree: Any) -> Any:
+    """From JAX's derivative of a real number to the direction in which it rises, and back.
+
+    They differ for complex parameters: JAX's derivative of |z|² is 2 z̄, and it rises along 2 z.
+    """
+    return jax.tree.map(jnp.conj, tree)
 
 
 def _trained_part(gradient: Any, network: Model) -> Any:

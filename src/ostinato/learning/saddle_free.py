@@ -37,7 +37,7 @@ from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
 from ..settings import setting
-from ..weights import trained
+from ..weights import as_reals, trained
 from .clipping import norm_of
 from .hessian_free.curvature_batch import CurvatureSettings, Curved
 from .hessian_free.damping import Damping, reduction_ratio
@@ -180,7 +180,7 @@ class SaddleFree(Curved):
         ]
 
     def initial(self, network: Model) -> State:
-        dtype = jnp.result_type(*jax.tree.leaves(trained(network)[0]))
+        dtype = jnp.result_type(*jax.tree.leaves(as_reals(trained(network)[0])))
         return State(jnp.ones((), dtype), jnp.zeros((), jnp.int32))
 
     def exact_step(self, network: Model, learner_state: State, state: Any, batch: Batch) -> Stepped:

@@ -21,7 +21,7 @@ from ..errors import BadInput
 from ..settings import setting
 from ..weights import trained
 from .clipping import norms_of
-from .gradients import Full, Gradient, GradientLearner, GradientSettings
+from .gradients import Full, Gradient, GradientLearner, GradientSettings, conjugate
 from .learner import RunSize, Stepped, report_of
 from .objective import Objective
 
@@ -85,7 +85,7 @@ class Transformation(GradientLearner):
             learner_state,
             parameters,
             value=value,
-            grad=gradient,
+            grad=conjugate(gradient),  # as optax expects it
             value_fn=lambda p: self.objective.value(eqx.combine(p, rest), batch, state)[0],
         )
         size = optax.tree.norm(updates)

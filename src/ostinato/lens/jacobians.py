@@ -1,8 +1,8 @@
 """How the state of one step depends on the state of an earlier one, exactly or by probes.
 
 `s_t` is the state after step t, all its float arrays (an LSTM's h and c, every layer of a stack)
-as one vector of n numbers for each sequence. By the chain rule the dependence over a lag is a
-product of one Jacobian per step:
+as one vector of n real numbers for each sequence; a complex number is two of them. By the chain
+rule the dependence over a lag is a product of one Jacobian per step:
 
     ∂s_t/∂s_k = ∂s_t/∂s_{t-1} · ∂s_{t-1}/∂s_{t-2} · … · ∂s_{k+1}/∂s_k
 
@@ -33,6 +33,7 @@ from ..through_time.lengths_and_resets import (
     without_padding,
 )
 from ..through_time.running import starting_state
+from ..weights import as_reals, from_reals
 
 
 def step_jacobians(
@@ -142,7 +143,8 @@ class OnVectors:
         start = starting_state(cell, xs, state)
         floats, self.fixed = eqx.partition(start, eqx.is_inexact_array)
         self._leading = len(sizes(cell, xs)[1])
-        self._leaves, self._tree = jax.tree.flatten(floats)
+        self._floats = floats
+        self._leaves, self._tree = jax.tree.flatten(as_reals(floats))
         if not self._leaves:
             raise BadInput(f"{type(cell).__name__} has no numbers in its state to differentiate")
         self.start = self._flat(floats)
@@ -168,12 +170,16 @@ class OnVectors:
             part.reshape(like.shape).astype(like.dtype)
             for part, like in zip(parts, self._leaves, strict=True)
         ]
-        return eqx.combine(jax.tree.unflatten(self._tree, arrays), fixed)
+        floats = from_reals(jax.tree.unflatten(self._tree, arrays), self._floats)
+        return eqx.combine(floats, fixed)
 
     def _flat(self, floats: Any) -> jax.Array:
         k = self._leading
         return jnp.concatenate(
-            [x.reshape(*x.shape[:k], math.prod(x.shape[k:])) for x in jax.tree.leaves(floats)],
+            [
+                x.reshape(*x.shape[:k], math.prod(x.shape[k:]))
+                for x in jax.tree.leaves(as_reals(floats))
+            ],
             axis=-1,
         )
 

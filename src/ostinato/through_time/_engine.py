@@ -25,7 +25,6 @@ import jax
 import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero, zero_from_primal
 
-from ..errors import BadInput
 from .backends import SCAN, Choice, Scan, choose
 from .linear_map import paired
 from .mesh_axes import zeros_of
@@ -232,9 +231,6 @@ class Engine:
 
     def slopes(self, inputs: Inputs) -> list:
         """See `slopes_through_time`."""
-        for x in inputs.state:
-            if jnp.issubdtype(x.dtype, jnp.complexfloating):
-                raise BadInput(f"watch='slopes' needs real states, got {x.dtype}{x.shape}")
         _, _, (states, _, values) = self.forward(inputs, save=True)
         weights = self._cast(inputs.weights)
 
@@ -248,8 +244,9 @@ class Engine:
             tree = jax.tree.structure(new)
             total = self._zero_offsets()
             for i, x in enumerate(zeros):
-                ones = jax.tree.unflatten(tree, [*zeros[:i], x + 1, *zeros[i + 1 :]])
-                total = [a + b**2 for a, b in zip(total, pull(ones)[0], strict=True)]
+                for unit in (1, 1j) if jnp.iscomplexobj(x) else (1,):
+                    ones = jax.tree.unflatten(tree, [*zeros[:i], x + unit, *zeros[i + 1 :]])
+                    total = [a + b**2 for a, b in zip(total, pull(ones)[0], strict=True)]
             return [jnp.sqrt(x) for x in total]
 
         return jax.vmap(at)(states, inputs.us, values)
@@ -466,8 +463,9 @@ def slopes_through_time(step: Step, inputs: Inputs, *, reverse: bool, compute, u
     """For each product and time, how much its value moves the state of that step alone.
 
     Element p of a value has the slope `√Σ_s (Σ_i ∂s_i / ∂a_p)²`, over the arrays s of the new
-    state and their units i; where the step is elementwise, one unit only depends on `a_p`. What
-    goes by way of another product is left out. For `h = tanh(a)` it is `1 - h²`.
+    state and their units i; where the step is elementwise, one unit only depends on `a_p`. The real
+    and the imaginary part of a complex array count as two. What goes by way of another product is
+    left out. For `h = tanh(a)` it is `1 - h²`.
     """
     engine = Engine(step, inputs, reverse=reverse, compute=compute, unroll=unroll)
     return engine.slopes(inputs)

@@ -346,9 +346,17 @@ class _Flat:
         )
 
     def _check_types(self, equation: Equation) -> None:
-        """Refuse numbers of few bits, or without a sign, which would be rounded in another way."""
+        """Refuse complex numbers, and those of few bits or without a sign.
+
+        The latter would be rounded in another way.
+        """
         for number in (*equation.inputs, *equation.outputs):
             dtype = self.dtypes[number].name
+            if dtype.startswith("complex"):
+                raise BadInput(
+                    f"numbers in {dtype} cannot be exported; write the step with real numbers, the "
+                    "real and the imaginary part as two arrays of its state"
+                )
             if dtype not in TYPES:
                 raise BadInput(
                     f"the step has the operation {equation.primitive} of numbers in {dtype}, which "

@@ -31,7 +31,7 @@ from ...cells import Model
 from ...data import Batch
 from ...errors import BadInput
 from ...settings import setting
-from ...weights import trained
+from ...weights import as_reals, trained
 from ..clipping import norm_of
 from ..learner import Passes, RunSize, Stepped, report_of
 from ..objective import Objective
@@ -167,9 +167,8 @@ class HessianFree(Curved):
         return "fewer --iterations"
 
     def initial(self, network: Model) -> State:
-        parameters, _ = trained(network)
-        size = sum(x.size for x in jax.tree.leaves(parameters))
-        dtype = jnp.result_type(*jax.tree.leaves(parameters))
+        parameters = jax.tree.leaves(as_reals(trained(network)[0]))
+        size, dtype = sum(x.size for x in parameters), jnp.result_type(*parameters)
         return State(jnp.zeros(size, dtype), jnp.ones((), dtype), jnp.zeros((), jnp.int32))
 
     def exact_step(self, network: Model, learner_state: State, state: Any, batch: Batch) -> Stepped:

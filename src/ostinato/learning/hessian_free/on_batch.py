@@ -31,7 +31,7 @@ from jax.flatten_util import ravel_pytree
 from ...cells import Model
 from ...data import Batch
 from ...errors import BadInput
-from ...weights import trained
+from ...weights import as_reals, from_reals, trained
 from ..clipping import norms_of
 from ..objective import Objective
 
@@ -93,13 +93,14 @@ class OnBatch:
 
     @property
     def start(self) -> jax.Array:
-        """The network's own parameters as a vector."""
-        return ravel_pytree(trained(self.network)[0])[0]
+        """The network's own parameters as a vector; a complex number is two of its entries."""
+        return ravel_pytree(as_reals(trained(self.network)[0]))[0]
 
     def at(self, flat: jax.Array) -> Any:
         """The network with other parameters."""
         parameters, rest = trained(self.network)
-        return eqx.combine(ravel_pytree(parameters)[1](flat), rest)
+        reals = ravel_pytree(as_reals(parameters))[1](flat)
+        return eqx.combine(from_reals(reals, parameters), rest)
 
     def norms(self, vector: jax.Array) -> jax.Array:
         """The norm of each parameter's part of a vector, in the order of the network's leaves."""
@@ -168,7 +169,10 @@ class OnBatch:
 
         def run(flat: jax.Array) -> Any:
             outputs, _ = self.objective.outputs(self.at(flat), batch, state, watch)
-            return (outputs, []) if watch is None else outputs
+            if watch is None:
+                return outputs, []
+            outputs, watched = outputs
+            return outputs, jax.tree.leaves(as_reals(watched))
 
         (outputs, _), push = jax.linearize(run, flat)
         pull = jax.linear_transpose(push, flat)

@@ -190,9 +190,14 @@ def unpack(path: str | os.PathLike, like: Module, part: str = "") -> tuple[Modul
         CorruptFile: the file cannot be read, or its checksum is wrong.
         StructureMismatch: the file is intact but has other names, shapes or dtypes.
     """
+    notes = notes_of(path)
+    return load(path, like, part), notes
+
+
+def load(path: str | os.PathLike, like: Module, part: str = "") -> Module:
+    """The tree of `unpack` from a file whose checksum has been verified by `notes_of`."""
     inside = part + "." if part else ""
     expected = {inside + name: x for name, x in _named(like).items()}
-    notes = notes_of(path)
     try:
         with safetensors.safe_open(path, framework="numpy") as file:
             _check_fit(path, file, {n for n in file.keys() if n.startswith(inside)}, expected, like)
@@ -201,7 +206,7 @@ def unpack(path: str | os.PathLike, like: Module, part: str = "") -> tuple[Modul
         raise CorruptFile(f"{path} cannot be read: {error}") from None
     arrays, rest = eqx.partition(like, _has_shape)
     loaded = jax.tree.unflatten(jax.tree.structure(arrays), jax.device_put(tensors))
-    return eqx.combine(loaded, rest), notes
+    return eqx.combine(loaded, rest)
 
 
 def notes_of(path: str | os.PathLike) -> dict[str, str]:

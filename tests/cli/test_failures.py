@@ -135,10 +135,10 @@ def test_lens_as_json(ostinato, monkeypatch, run):
     finding = Finding("rate too high", "what is wrong", "the numbers", "what to try")
     monkeypatch.setattr("ostinato.cli.lens.examine", lambda *_, report, devices: [finding])
 
-    def written(run, *_, report, measures):
-        return run.path / "report.html"
+    def written(about, *_, report, measures):
+        return about.run.path / "report.html"
 
-    monkeypatch.setattr("ostinato.cli.lens.write_report", written)
+    monkeypatch.setattr("ostinato.cli.lens.write_page", written)
     code, out, err = ostinato("lens", run, "--json")
     assert code == 0 and not err
     assert json.loads(out) == {

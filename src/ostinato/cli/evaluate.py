@@ -2,7 +2,7 @@
 
 import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from typer import Argument, Option
@@ -22,7 +22,7 @@ from ..tasks import Task, TextTask
 from ..tasks.confusion import Confusion, confusion
 from ..tasks.metrics import perplexity
 from ..tasks.series.backtest import backtest as run_backtest
-from ..tasks.series.forecast_scores import hindcasts
+from ..tasks.series.forecast_scores import Hindcasts, hindcasts
 from ..tasks.series.series import Series
 from .arguments import (
     Coordinator,
@@ -152,8 +152,9 @@ def evaluate(
             alike |= facts(where, task, network, trained=True)
         result: dict[str, Any] = {"run": str(run), "step": step}
         result["on"] = where if file is None else str(file)
-        result |= _measured(trained, network, task, where, report, together, own=file is None)
-        result |= _forecasts(network, task, where, backtest, yardsticks, report)
+        metrics, made = _scored(trained, network, task, where, report, together)
+        result |= _measured(network, task, where, metrics, own=file is None)
+        result |= _forecasts(network, task, made, backtest, yardsticks, report)
         if dynamic:
             result["dynamic"] = _dynamic(network, task, where, rate, report)
         if trained.vocabulary is not None and count:
@@ -163,22 +164,33 @@ def evaluate(
         answer(result, lambda: _show(result), as_json)
 
 
-def _measured(
-    run: Run,
-    network: Model,
-    task: Task,
-    part: str,
-    report: Report,
-    devices: Devices,
-    *,
-    own: bool,
-) -> dict:
-    """All metrics of the task on one part of its data."""
+class _Metrics(NamedTuple):
+    """All metrics of a task on one part of its data, and how many targets count in it."""
+
+    values: dict[str, float | None]
+    predicted: int
+
+
+def _scored(
+    run: Run, network: Model, task: Task, part: str, report: Report, devices: Devices
+) -> tuple[_Metrics, Hindcasts | None]:
+    """All metrics on one part, and the forecasts that they and `_forecasts` are made of."""
     predicted = [
         int(np.count_nonzero(batch.counted))
         for batch in each(task.evaluated(part), report, f"reading the {part} part")
     ]
-    values = evaluation.all_metrics(run, network, task, part, report, len(predicted), devices)
+    how = run, network, task, part, report, len(predicted), devices
+    if (series := task.ability(Series)) is None:
+        return _Metrics(evaluation.all_metrics(*how), sum(predicted)), None
+    values = evaluation.own_metrics(*how)
+    report(0, None, "scoring the forecasts")
+    made = hindcasts(network, series, part)
+    return _Metrics(values | series.scores_of(made), sum(predicted)), made
+
+
+def _measured(network: Model, task: Task, part: str, metrics: _Metrics, *, own: bool) -> dict:
+    """What is shown of every task."""
+    values = dict(metrics.values)
     value = values.pop(task.metric.name)
     confused = confusion(network, task, part)
     return {
@@ -188,7 +200,7 @@ def _measured(
         "chance": task.chance if own else None,
         "yardsticks": task.yardsticks(part),
         "metrics": {name: _or_none(value) for name, value in values.items()},
-        "predicted": sum(predicted),
+        "predicted": metrics.predicted,
         **({} if confused is None else {"confusion": confused.as_json()}),
     }
 
@@ -196,18 +208,17 @@ def _measured(
 def _forecasts(
     network: Model,
     task: Task,
-    part: str,
+    made: Hindcasts | None,
     origins: int | None,
     yardsticks: str | None,
     report: Report,
 ) -> dict:
     """What is known of forecasts alone: by step ahead, by series and from several origins."""
     series = task.ability(Series)
-    if series is None:
+    if series is None or made is None:
         if origins is not None:
             raise BadInput(f"--backtest is for forecasts; this run was trained on {task.name}")
         return {}
-    made = hindcasts(network, series, part)
     each_series = {name: one.metrics() for name, one in made.each_series().items()}
     result: dict[str, Any] = {"forecasts": {"by_step": made.by_step(), "by_series": each_series}}
     if origins is not None:

@@ -8,11 +8,12 @@ from rich.text import Text
 from typer import Option
 
 from ..lens.doctor.evidence import Finding
-from ..report import write_report
 from ..report.measures import check_measures, measure
 from ..report.page import Section, Table
-from ..report.subject import subject
+from ..report.run_page import write_page
+from ..report.subject import RunCourse, course, subject
 from ..runs import examine, open_run
+from ..runs.loop.processes import all_or_none
 from ..runs.loop.processes import index as process_index
 from .arguments import (
     Coordinator,
@@ -73,12 +74,17 @@ def lens(
     if out is not None:
         check_new_folder(out, "--out")
     with progress(quiet=as_json or not first) as report:
-        if data is not None:
-            opened.task_on(data)  # so that an error in it is reported first
-        measured = measure(subject(opened, data), names, report) if names else {}
+        report(0, None, "reading the data and the network")
+        with all_or_none():
+            about: RunCourse
+            if names or opened.steps() or data:
+                about = whole = subject(opened, data)
+            else:
+                about, whole = course(opened), None
+        measured = {} if whole is None or not names else measure(whole, names, report)
         tables = [table for one in measured.values() for table in one.tables]
         charts = [section for one in measured.values() for section in one.charts]
-        findings = examine(opened, opened.task(), report=report, devices=devices or 1)
+        findings = examine(opened, about.task, report=report, devices=devices or 1)
         if not first:
             return
         if not as_json:
@@ -87,7 +93,7 @@ def lens(
                 for table in tables:
                     show_table(Console(highlight=False), table)
         more: list[Table | Section] = [*tables, *charts]
-        page = write_report(opened, findings, out, data, measures=more, report=report)
+        page = write_page(about, findings, out, measures=more, report=report)
     if as_json:
         told = [finding._asdict() for finding in findings]
         numbers = {name: one.numbers for name, one in measured.items()}

@@ -4,10 +4,29 @@ Each takes a value and what it is, in words, and gives the value back or raises 
 `open_run` turns into one line.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from ..errors import BadInput
+
+Found = TypeVar("Found")
+
+
+class Kept(dict[str, Any]):
+    """What a run keeps of its data, which each reader reads once; it must not be changed.
+
+    The run checks it when it is opened, and the task is made of what was found then.
+    """
+
+    def __init__(self, content: Mapping[str, Any]):
+        super().__init__(content)
+        self._found: dict[Callable, Any] = {}
+
+    def once(self, read: Callable[["Kept"], Found]) -> Found:
+        """What a function makes of it."""
+        if read not in self._found:
+            self._found[read] = read(self)
+        return self._found[read]
 
 
 def kept_object(kept: Any, what: str, names: Sequence[str], more: Sequence[str] = ()) -> dict:

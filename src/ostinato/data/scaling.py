@@ -156,6 +156,11 @@ def scaler_for(
     if "scaler" not in known:
         return Scaler.fit(training, scale, name)
     scaler = Scaler.from_json(known["scaler"])
-    if len(scaler.shift) != training.shape[1]:
-        raise BadInput(f"the model reads {len(scaler.shift)} columns, {have} {training.shape[1]}")
+    check_columns(scaler, training.shape[1], have)
     return scaler
+
+
+def check_columns(scaler: Scaler, columns: int, have: str) -> None:
+    """Refuse data with more or fewer columns than a trained model reads; `have` names them."""
+    if len(scaler.shift) != columns:
+        raise BadInput(f"the model reads {len(scaler.shift)} columns, {have} {columns}")

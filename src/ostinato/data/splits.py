@@ -9,8 +9,8 @@ never in two parts, however often and with whatever seed it is drawn.
 """
 
 import hashlib
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,32 @@ SPLIT = (0.8, 0.1, 0.1)
 MAX_TRIES = 10_000
 T = TypeVar("T")
 Split = tuple[float, float, float]  # of training, validation and test
+
+
+class Parts(Mapping[str, T], Generic[T]):
+    """The parts of some data by name, each made when it is first asked for.
+
+    Example:
+        >>> parts = Parts(str.upper)
+        >>> parts["train"], [*parts]
+        ('TRAIN', ['train', 'valid', 'test'])
+    """
+
+    def __init__(self, make: Callable[[str], T]):
+        self._make, self._made = make, dict[str, T]()
+
+    def __getitem__(self, part: str) -> T:
+        if part not in PARTS:
+            raise KeyError(part)
+        if part not in self._made:
+            self._made[part] = self._make(part)
+        return self._made[part]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(PARTS)
+
+    def __len__(self) -> int:
+        return len(PARTS)
 
 
 def shares(split: Any) -> Any:

@@ -80,10 +80,23 @@ def write_report(
         >>> write_report(run, findings=[])
         PosixPath('runs/text-mlstm-1/report.html')
     """
-    inside = unlinked(run.path, run.path / "report")
     whole = run.steps() or data
     report(0, None, "reading the data and the network")
     about = subject(run, data, task, like) if whole else course(run, task)
+    return write_page(about, findings, folder, measures=measures, report=report)
+
+
+def write_page(
+    about: RunCourse,
+    findings: list[Finding],
+    folder: Path | None = None,
+    *,
+    measures: Sequence[Table | Section] = (),
+    report: Report = silent,
+) -> Path:
+    """`write_report` of a run whose data and network have been read."""
+    run = about.run
+    inside = unlinked(run.path, run.path / "report")
     page = page_of(about, findings, report)
     page = dataclasses.replace(page, sections=[*page.sections, *measures])
     path = (run.path if folder is None else folder) / PAGE

@@ -79,9 +79,10 @@ def subject(
         >>> subject(open_run("runs/text-mlstm-1")).batch.inputs.shape
         (10, 16)
     """
+    other = None if data is None else run.task_on(data)  # first, so that its errors are, too
     step, network = finite_checkpoint(run, "best", like)
     task = task or run.task()
-    looked = task if data is None else run.task_on(data)
+    looked = task if other is None else other
     where = "the validation part" if data is None else str(data)
     batch = validating(looked)
     symbols = _symbols(looked, "valid")

@@ -27,7 +27,9 @@ from .config import Config
 from .network.budget import Units, network_shapes, parameter_count, units_of
 from .network.vocabulary import symbol_axis, vocabularies
 
-SMALL = 16  # units of the network whose state and learner state are scaled up
+# Units of the network whose state and learner state are scaled up. `parameter_count` derives the
+# shapes of networks with 1, 2 and 3 units, and those of another one would take as long again.
+SMALL = 3
 
 
 def check_fits(config: Config, task: Task, learner: Learner, units: Units) -> None:
@@ -100,8 +102,8 @@ def needed(config: Config, task: Task, learner: Learner, units: Units) -> dict[s
     steps, size = task.batch_shape(config.batch_size)
     # The state grows with the units, but for the memory of a neural Turing machine.
     state = _state(small)
-    more = _state(network_shapes(_small(config, units=2 * SMALL), task)) - state
-    state += more * (sum(config.network.sizes(units)) - SMALL) // SMALL
+    more = state - _state(network_shapes(_small(config, units=SMALL - 1), task))
+    state += more * (sum(config.network.sizes(units)) - SMALL)
     gradient = config.learner.setting("gradient") or "full"
     if gradient == "rtrl":
         parts["influence"] = FLOAT * parameter_count(config, task, units) * size * state

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,7 +61,7 @@ class ApplyOptions:
 
     given: Any = None
     settings: Any = None
-    artefacts: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    artefacts: dict[str, Any] = dataclasses.field(default_factory=dict)
     beam: int = 5
     n_best: int = 1
     penalty: float = 1.0

@@ -177,7 +177,7 @@ def test_yardsticks_of_quantiles_cover_what_they_should():
     """The errors of the training part, added to its own forecasts, cover 80 % of it."""
     task = Series(VALUES[:, 0], quantiles=LEVELS, season=SEASON)
     (cuts,) = task.rows.cuts
-    task.parts["valid"], cuts["valid"] = task.parts["train"], cuts["train"]
+    task.parts, cuts["valid"] = {**task.parts, "valid": task.parts["train"]}, cuts["train"]
     task.metrics = (Coverage(LEVELS),)
     assert task.yardsticks("valid") == pytest.approx(
         {"persistence": 0.8, "seasonal naive": 0.8}, abs=0.01

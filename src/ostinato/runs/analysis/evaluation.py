@@ -81,13 +81,26 @@ def all_metrics(
     devices: Devices = ONE,
 ) -> dict[str, float | None]:
     """`evaluate` with a network and a task; `batches` says how many there are, for the report."""
+    values = own_metrics(run, network, task, part, report, batches, devices)
+    report(0, None, "scoring what the network writes")
+    return values | task.scores(network, part)
+
+
+def own_metrics(
+    run: RunFolder,
+    network: Model,
+    task: Task,
+    part: str,
+    report: Report = silent,
+    batches: int | None = None,
+    devices: Devices = ONE,
+) -> dict[str, float | None]:
+    """The metrics that a network is trained by, without `Task.scores`; see `all_metrics`."""
     held_out = each(task.evaluated(part), report, f"evaluating on the {part} part", batches)
     values = measured(devices.place_all(network), held_out, task.metrics, devices)
     if values[0] is None:
         raise BadInput(f"the {part} part of {run.path} is empty; there is nothing to score")
-    report(0, None, "scoring what the network writes")
-    names = (metric.name for metric in task.metrics)
-    return dict(zip(names, values, strict=True)) | task.scores(network, part)
+    return dict(zip((metric.name for metric in task.metrics), values, strict=True))
 
 
 def evaluate_network(network: Model, task: Task, part: str = "valid", size: int = 32) -> float:

@@ -9,13 +9,14 @@ import math
 import os
 import re
 import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...cells import Model
 from ...errors import BadInput
 from ...files import unlinked, write_whole
-from ...weights import CorruptFile, StructureMismatch, pack, unpack
+from ...weights import CorruptFile, StructureMismatch, load, notes_of, pack, unpack
 
 FORMAT = 4
 KEPT = 2
@@ -45,6 +46,14 @@ class Progress(NamedTuple):
     best: float | None = None
     best_step: int = 0
     waited: int = 0
+
+
+class Found(NamedTuple):
+    """What could be read: the result, the step of its checkpoint, and which others could not."""
+
+    result: Any
+    step: int
+    problems: Sequence[str] = ()
 
 
 class Checkpoints:
@@ -86,30 +95,57 @@ class Checkpoints:
         A damaged checkpoint is skipped with a warning. Refused are an intact one that does not fit
         `like`, and a folder in which no checkpoint can be read.
         """
+        return self._first_readable(self._read, like, part)
+
+    def best(self, like: Any, part: str = "") -> tuple[Any, int] | None:
+        """The best checkpoint and its step: the newest readable one says which it is.
+
+        Of the newest one only the notes are read, unless it is the best, or the best is damaged,
+        which is a warning. For the rest see `newest`.
+        """
+        return self._first_readable(self._read_best, like, part)
+
+    def _first_readable(self, read: Callable[[int, Any, str], Found], like: Any, part: str) -> Any:
+        """What `read` gives for the newest checkpoint of which it can be read."""
         problems: list[str] = []
         for step in reversed(self.steps()):
             try:
-                arrays, notes = unpack(self.path(step), like, part)
-                progress = self._progress(notes, step)
+                found = read(step, like, part)
             except StructureMismatch as error:
                 raise BadInput(
                     f"the checkpoint does not belong to this run: {error}; nothing was changed"
                 ) from None
             except (CorruptFile, OSError) as error:
                 if isinstance(error, FileNotFoundError) and not self.path(step).is_symlink():
-                    return self.newest(like, part)  # the run removed it in the meantime
+                    # The run removed it in the meantime.
+                    return self._first_readable(read, like, part)
                 problems.append(_reason(error))
             else:
-                for problem in problems:
-                    words = f"{problem}; using the checkpoint of step {step}"
-                    warnings.warn(words, RuntimeWarning, stacklevel=3)
-                return arrays, progress
+                for problem in [*problems, *found.problems]:
+                    words = f"{problem}; using the checkpoint of step {found.step}"
+                    warnings.warn(words, RuntimeWarning, stacklevel=4)
+                return found.result
         if problems:
             raise BadInput(
                 f"no checkpoint in {self.folder} can be read ({problems[0]}); restore a good "
                 "copy, or start again with another --run; nothing was changed"
             )
         return None
+
+    def _read(self, step: int, like: Any, part: str) -> "Found":
+        arrays, notes = unpack(self.path(step), like, part)
+        return Found((arrays, self._progress(notes, step)), step)
+
+    def _read_best(self, step: int, like: Any, part: str) -> "Found":
+        """The best network, as the checkpoint of a step knows it."""
+        notes, problems = notes_of(self.path(step)), []
+        best = self._progress(notes, step).best_step
+        if best != step and best in self.steps():
+            try:
+                return Found((self.read(best, like, part), best), best)
+            except (CorruptFile, OSError) as error:
+                problems = [_reason(error)]
+        return Found((load(self.path(step), like, part), step), step, problems)
 
     def read(self, step: int, like: Any, part: str = "") -> Any:
         """The arrays of one checkpoint."""

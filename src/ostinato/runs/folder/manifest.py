@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import msgspec
 
 from ...data import Vocabulary
+from ...data.artefact_checks import Kept
 from ...errors import BadInput, naming
 from ...files import read_json, write_whole
 from ...learning.first_order import FIRST_ORDER
@@ -57,7 +58,7 @@ def write_model(path: Path, sizes: Sizes, artefacts: Any, manifest: dict) -> tup
     """Write the file; artefacts and manifest as they will be read."""
     write_whole(path / "model.json", model_bytes(sizes, artefacts, manifest))
     artefacts, manifest = json.loads(json.dumps((artefacts, manifest)))
-    return artefacts, manifest
+    return Kept(artefacts), manifest
 
 
 def model_bytes(sizes: Sizes, artefacts: Any, manifest: dict) -> bytes:
@@ -76,13 +77,14 @@ def read_model(path: Path) -> tuple[Config, Sizes, dict, dict]:
     """The configuration, sizes, artefacts and manifest of a run folder, all of them checked."""
     model = read_object(path / "model.json")
     version = _checked_format(path, model.get("format"))
+    sections = _translated(read_object(path / "config.json"), version)
     with naming(path / "config.json"):
-        config = Config.from_json(_translated(read_object(path / "config.json"), version))
+        config = Config.from_json(sections)
     try:
         if model.pop("sha256") != _checksum(model):
             raise ValueError("its checksum is wrong")
         sizes = msgspec.convert(model, _Model).sizes
-        artefacts, manifest = model["artefacts"], model["made"]
+        artefacts, manifest = Kept(model["artefacts"]), model["made"]
         manifest["config"] = _translated(manifest["config"], version)
         if sizes.model is not None:
             check_numbers(sizes.model)
@@ -94,7 +96,8 @@ def read_model(path: Path) -> tuple[Config, Sizes, dict, dict]:
                 raise ValueError("its sizes do not agree")
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise BadInput(f"{path / 'model.json'} is not what a run writes: {error}") from None
-    _check_unchanged(path, config, manifest)
+    if sections != manifest["config"]:
+        _check_unchanged(path, config, manifest)
     return config, sizes, artefacts, manifest
 
 

@@ -270,17 +270,15 @@ class RunFolder:
                 return Saved(which, self.checkpoints.read(which, like, "network"))
             except (CorruptFile, StructureMismatch, OSError) as error:
                 raise BadInput(f"{error}; ask for another step") from None
-        newest = self.checkpoints.newest(like, "network")
-        if newest is None:  # removed in the meantime
+        if which == "best":
+            found = self.checkpoints.best(like, "network")
+        else:
+            newest = self.checkpoints.newest(like, "network")
+            found = None if newest is None else (newest[0], newest[1].step)
+        if found is None:  # removed in the meantime
             raise BadInput(f"{self.path} has no checkpoint any more")
-        network, progress = newest
-        if which == "best" and progress.best_step in steps:
-            try:
-                best = self.checkpoints.read(progress.best_step, like, "network")
-                return Saved(progress.best_step, best)
-            except (CorruptFile, OSError) as error:
-                warnings.warn(f"{error}; using the last checkpoint", RuntimeWarning, stacklevel=3)
-        return Saved(progress.step, network)
+        network, step = found
+        return Saved(step, network)
 
     def shapes(self) -> Model:
         """The network with shapes in place of arrays: as opened, recorded or configured."""

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...data.artefact_checks import kept_object, kept_texts, kept_whole
-from ...data.scaling import DTYPE, Scaler, scaler_for
+from ...data.scaling import DTYPE, Scaler, check_columns
 from ...errors import BadInput
 from ...settings import shown
 from .series_data import SeriesData
@@ -229,7 +229,7 @@ def _last(x: np.ndarray) -> np.ndarray:
 
 
 def fit_columns(
-    kept: Mapping[str, Any],
+    kept: Columns | None,
     data: SeriesData,
     train: list[slice],
     scale: bool,
@@ -239,23 +239,22 @@ def fit_columns(
     """The columns of a trained model, or else those that are fitted to the training part.
 
     Args:
-        kept: what the model keeps of its task.
+        kept: those of a trained model, which must be as many.
         data: the series.
         train: the steps of the training part of each.
         scale: whether to scale the numbers.
         horizon: how far ahead is read what is known; 0 if nothing is forecast.
         calendar: the names of the features of the calendar.
     """
+    if kept is not None:
+        check_columns(kept.scaler, data.xs[0].shape[1], "this series has")
+        return kept
     numbers, cells = (
         np.concatenate([x[some] for x, some in zip(rows, train, strict=True)])
         for rows in (data.xs, data.cells)
     )
     roles = data.roles
-    scaler = scaler_for(
-        kept, numbers, scale, lambda n: f"column {roles.numbers[n]!r}", "this series has"
-    )
-    if kept:
-        return Columns.from_json(kept)
+    scaler = Scaler.fit(numbers, scale, lambda n: f"column {roles.numbers[n]!r}")
     return Columns(
         tuple(roles.numbers),
         scaler,

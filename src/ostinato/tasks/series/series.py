@@ -11,7 +11,7 @@ import numpy as np
 from ...cells import Model
 from ...data.frames import is_frame
 from ...data.rows import is_rows, table_of_rows
-from ...data.splits import PARTS, divided, shares
+from ...data.splits import PARTS, Parts, divided, shares
 from ...errors import BadInput, naming
 from ...settings import shown
 from ..abilities import AnsweringTask
@@ -20,6 +20,7 @@ from ..batches import hashed
 from ..checks import checked_part
 from ..file_task import FileTask, Reading
 from ..interface import Interface
+from ..target_codec import TargetCodec
 from ..task import Able, Artefacts
 from ..windows import Stream, Streamed, in_windows
 from . import naive_forecasts, series_data
@@ -27,10 +28,10 @@ from .columns import fit_columns
 from .conformal import Conformal, calibrated, check_enough
 from .continuing import forecast_after
 from .forecast import Forecast
-from .forecast_scores import Levels, hindcasts, naive_scales
+from .forecast_scores import Hindcasts, Levels, hindcasts, naive_scales
 from .from_files import in_words, names_in, table_of_file
 from .known_future import with_future
-from .quantiles import answers_from_json, levels_of
+from .quantiles import levels_of
 from .series_artefacts import SeriesArtefacts, series_interface
 from .series_rows import SeriesRows
 from .series_settings import COVERAGE, SeriesSettings
@@ -115,6 +116,7 @@ class Series(Streamed, FileTask, AnsweringTask):
                 raise BadInput("targets is empty; name a column to predict, or leave targets out")
             self.settings = dataclasses.replace(self.settings, target=named)
         chosen, split, kept = self.settings, shares(self.settings.split), artefacts or {}
+        known = SeriesArtefacts.of(kept) if kept else None
         self.length = 50 if chosen.length is None else chosen.length
         self.carry, self.washout, self.horizon = chosen.carry, chosen.washout, chosen.horizon
         self.quantiles = None if chosen.quantiles is None else levels_of(chosen.quantiles)
@@ -131,7 +133,8 @@ class Series(Streamed, FileTask, AnsweringTask):
         train = [cut["train"] for cut in cuts]
         names, days = calendar_of(data.timelines if chosen.calendar else None, data.xs)
         ahead = self.horizon if self.forecasts else 0
-        self.columns = fit_columns(kept, data, train, chosen.scale, ahead, names)
+        before = None if known is None else known.columns
+        self.columns = fit_columns(before, data, train, chosen.scale, ahead, names)
         self.scaler, self.inputs = self.columns.scaler, self.columns.inputs
         if self.columns.words:
             places = self.columns.word_places
@@ -146,9 +149,9 @@ class Series(Streamed, FileTask, AnsweringTask):
         self.season = series_data.checked_season(chosen.season, self.series, bool(kept))
         self.targets = series_data.column_numbers(data.roles.targets, self.names)
         rows = series_data.answers_of(data.ys, self.series, chosen.kind, chosen.missing)
-        self._fit_answers(kept, rows, train)
+        self.answers = self._fit_answers(rows, train) if known is None else known.answers
         self.outputs, self.framing = self.answers.outputs, self.answers
-        self.parts = {part: self._part(rows, [cut[part] for cut in cuts]) for part in PARTS}
+        self.parts = Parts(lambda part: self._part(rows, [cut[part] for cut in cuts]))
         if not kept:
             self.check_parts(split)
         self.naive_errors = kept.get("naive_errors", {})
@@ -171,8 +174,8 @@ class Series(Streamed, FileTask, AnsweringTask):
         if chosen.conformal:
             if not self.forecasts:
                 raise BadInput("conformal is of forecasts; leave it out or leave out ys")
-            count = int(self.parts["valid"].there.sum())
             if new:
+                count = int(self.parts["valid"].there.sum())
                 check_enough(count, self.quantiles, chosen.coverage)
 
     def check_parts(self, split: Any) -> None:
@@ -180,17 +183,13 @@ class Series(Streamed, FileTask, AnsweringTask):
         horizon = self.horizon if self.forecasts else 0
         series_data.check_parts(self.parts, split, self.where, self.series, horizon, self.washout)
 
-    def _fit_answers(self, kept: Mapping[str, Any], rows: list | None, train: list[slice]) -> None:
-        if "answers" in kept:
-            self.answers = answers_from_json(kept["answers"])
-        elif rows is not None:
+    def _fit_answers(self, rows: list | None, train: list[slice]) -> TargetCodec:
+        """What is learned, fitted to the training part."""
+        if rows is not None:
             scale, kind = self.settings.scale, self.settings.kind
-            self.answers = series_data.fit_rows(rows, train, scale, kind)
-        else:
-            begin = [x[some] for x, some in zip(self.series, train, strict=True)]
-            self.answers = fit_forecasts(
-                begin, self.targets, self.horizon, self.scaler, self.quantiles
-            )
+            return series_data.fit_rows(rows, train, scale, kind)
+        begin = [x[some] for x, some in zip(self.series, train, strict=True)]
+        return fit_forecasts(begin, self.targets, self.horizon, self.scaler, self.quantiles)
 
     def _naive(self, part: str) -> naive_forecasts.Forecasts:
         """The naive forecasts of a part, scaled, with a row for each of its targets."""
@@ -245,9 +244,12 @@ class Series(Streamed, FileTask, AnsweringTask):
     def scores(self, network: Model, part: str) -> dict[str, Any]:
         if not self.forecasts or not self.parts[checked_part(part)].there.any():
             return {}
-        values = hindcasts(network, self, checked_part(part)).metrics()
+        return self.scores_of(hindcasts(network, self, part))
+
+    def scores_of(self, made: Hindcasts) -> dict[str, Any]:
+        """The scores of the forecasts at every step of a part, but for the metrics."""
         known = {metric.name for metric in self.metrics}
-        return {name: value for name, value in values.items() if name not in known}
+        return {name: value for name, value in made.metrics().items() if name not in known}
 
     def after_training(self, best: Callable[[], Model]) -> dict[str, Any]:
         """The calibration of intervals on the validation part, if it is asked for."""
@@ -312,7 +314,7 @@ class Series(Streamed, FileTask, AnsweringTask):
 
     @classmethod
     def check_artefacts(cls, artefacts: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        kept = SeriesArtefacts.from_json(artefacts)
+        kept = SeriesArtefacts.of(artefacts)
         return kept.columns.inputs, kept.answers.outputs
 
     @classmethod
@@ -338,7 +340,8 @@ class Series(Streamed, FileTask, AnsweringTask):
         return task
 
     def hold_out_all(self) -> None:
-        super().hold_out_all()
+        whole = self.parts
+        self.parts = Parts(lambda _: whole["train"])
         cuts = [dict.fromkeys(PARTS, cut["train"]) for cut in self.rows.cuts]
         self.rows = dataclasses.replace(self.rows, cuts=cuts)
         self.naive_scales = np.full_like(self.naive_scales, np.nan)  # they are of training parts
@@ -358,7 +361,7 @@ class Series(Streamed, FileTask, AnsweringTask):
         given = how.file_or_data("a file: data.csv, .npy or .parquet")
         if how.settings.kind is not None:
             raise BadInput("this run learns a column from the others; it forecasts nothing")
-        kept, notes = dict(how.artefacts), tuple[str, ...]()
+        kept, notes = how.artefacts, tuple[str, ...]()
         # Not by `on_file` of this class, which refuses series that are too short for a target.
         on: Any = cls.on_data if how.in_memory else super().on_file
         if how.future is not None:

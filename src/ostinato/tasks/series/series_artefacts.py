@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ...data.artefact_checks import kept_texts
+from ...data.artefact_checks import Kept, kept_texts
 from ...errors import BadInput
 from ..interface import Interface, row_of_numbers
 from ..target_codec import TargetCodec
@@ -30,6 +30,11 @@ class SeriesArtefacts(NamedTuple):
     targets: tuple[str, ...] = ()
     horizon: int = 0
     calibration: Conformal | None = None
+
+    @classmethod
+    def of(cls, kept: Mapping[str, Any]) -> "SeriesArtefacts":
+        """`from_json`; of what a run keeps, what was read when it was opened."""
+        return kept.once(cls.from_json) if type(kept) is Kept else cls.from_json(kept)
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> "SeriesArtefacts":
@@ -60,7 +65,7 @@ def series_interface(kept: Mapping[str, Any], sequence: str | None) -> Interface
         kept: the artefacts of a run.
         sequence: the column of a table that tells several series apart, if any.
     """
-    columns, answers, targets, horizon, calibration = SeriesArtefacts.from_json(kept)
+    columns, answers, targets, horizon, calibration = SeriesArtefacts.of(kept)
     about: dict[str, Any] = {
         "columns": list(columns.names),
         **row_of_numbers(columns.scaler),

@@ -126,8 +126,8 @@ class _Header:
                 value = literal(flat[0]) if flat.size else "0"
                 yield f"  for (int i = 0; i < {max(flat.size, 1)}; i++) state->s{n}[i] = {value};"
             else:
-                yield "  " + _array("start", flat)
-                yield f"  for (int i = 0; i < {flat.size}; i++) state->s{n}[i] = start[i];"
+                yield "  " + _array(f"start{n}", flat)
+                yield f"  for (int i = 0; i < {flat.size}; i++) state->s{n}[i] = start{n}[i];"
         if not self.loops.program.state:
             yield "  state->none = 0;"
         yield "}"

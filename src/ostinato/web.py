@@ -21,12 +21,13 @@ LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 PATIENCE = 10.0  # seconds for a body to arrive
 HEADERS_WITHIN = 10.0  # seconds for a request to arrive
 LINGERING = 5.0  # seconds in which the rest of a refused request is read
-CONNECTIONS = 1000
+CONNECTIONS = 1000  # that a server keeps open, unless it says how many
 HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-resource-policy", b"same-origin"),
 )
+Headers = tuple[tuple[bytes, bytes], ...]
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict]]
 Send = Callable[[dict], Awaitable[None]]
@@ -91,35 +92,53 @@ def listening(host: str, port: int, danger: str) -> tuple[socket.socket, int, se
     return listener, port, hosts
 
 
-def uvicorn_options() -> dict[str, Any]:
-    """Options of `uvicorn.Config` that every server here has."""
+def uvicorn_options(connections: int = CONNECTIONS) -> dict[str, Any]:
+    """Options of `uvicorn.Config` that every server here has; see `impatient`."""
     return {
-        "http": impatient(),
+        "http": impatient(connections),
         "ws": "none",
         "log_level": "critical",
         "access_log": False,
         "server_header": False,
         "timeout_keep_alive": 20,
-        "limit_concurrency": CONNECTIONS,
     }
 
 
-def impatient() -> Any:
+def impatient(connections: int = CONNECTIONS) -> Any:
     """uvicorn's protocol, except that a connection with a part of a request is soon closed.
 
     This holds for the first request and for each that follows. A connection without any is closed
-    by `timeout_keep_alive`.
+    by `timeout_keep_alive`. When there are too many connections, the one that has sent nothing for
+    the longest time is closed, unless a whole request of it is being answered. uvicorn's own limit
+    would instead refuse every new request in plain text, that of a health check too.
+
+    Args:
+        connections: how many may be open.
     """
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
     class Impatient(H11Protocol):
         deadline: asyncio.TimerHandle | None = None
+        heard = 0.0  # when it sent something last, by the clock of the loop
+
+        @property
+        def answering(self) -> bool:
+            """Whether a request that was read as a whole is being answered."""
+            cycle = self.cycle
+            return cycle is not None and not cycle.response_complete and not cycle.more_body
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
+            self.heard = self.loop.time()
+            if len(self.connections) > connections:
+                idle = [x for x in self.connections if x is not self and not x.answering]
+                oldest = min(idle, key=lambda one: one.heard, default=self)
+                self.connections.discard(oldest)  # uvicorn does so only when it is closed
+                oldest.transport.abort()
             self._expect()
 
         def data_received(self, data: bytes) -> None:
+            self.heard = self.loop.time()
             super().data_received(data)
             self._expect()
 
@@ -180,7 +199,7 @@ class Gate(abc.ABC):
         refusals: what is said to a request that is refused.
     """
 
-    headers: tuple[tuple[bytes, bytes], ...] = HEADERS
+    headers: Headers = HEADERS
     media_type: bytes
 
     def __init__(self, app: Any, hosts: set[str] | None, limit: int, refusals: Refusals) -> None:
@@ -196,10 +215,7 @@ class Gate(abc.ABC):
         given = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
         rest = to_the_end(receive)
 
-        async def guarded(message: dict) -> None:
-            if message["type"] == "http.response.start":
-                message = {**message, "headers": [*message.get("headers", []), *self.headers]}
-            await send(message)
+        guarded = self.guarded(send)
 
         async def refuse(status: int, words: str) -> None:
             await answer(guarded, rest, status, self.encoded(words), self.media_type)
@@ -212,6 +228,16 @@ class Gate(abc.ABC):
         if (body := await read_body(rest, self.limit)) is None:
             return await refuse(413, self.refusals.time)
         await self.respond(scope, again(body, receive), guarded)
+
+    def guarded(self, send: Send) -> Send:
+        """A `send` that adds `headers` to an answer."""
+
+        async def guarded(message: dict) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message.get("headers", []), *self.headers]}
+            await send(message)
+
+        return guarded
 
     def refusal(self, scope: Scope, headers: dict[bytes, str]) -> str | None:
         """Why a request is refused; `None` if it is not."""
@@ -279,6 +305,7 @@ async def answer(
     status: int,
     body: bytes,
     media_type: bytes,
+    more: Headers = (),
 ) -> None:
     """A whole answer after which the connection is closed.
 
@@ -289,12 +316,14 @@ async def answer(
         send: of the request.
         rest: what comes of its body, `to_the_end`.
         status, body, media_type: of the answer.
+        more: its further headers.
     """
     headers = [
         (b"content-type", media_type + b"; charset=utf-8"),
         (b"content-length", b"%d" % len(body)),
         (b"cache-control", b"no-store"),
         (b"connection", b"close"),
+        *more,
     ]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body, "more_body": True})

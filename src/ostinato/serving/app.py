@@ -22,7 +22,7 @@ from ..runs.streaming.codecs import codec_of
 from ..web import as_json
 from ..wiring.stepping import Stepping
 from .completions import Completions, NoModel
-from .gate import Metrics
+from .gate import RETRY_AFTER, Metrics, refused
 from .requests import Endpoint, Limits, openapi, page
 from .stepped import Busy, NoSession, Sessions, Stepped
 from .turns import Turns
@@ -34,7 +34,6 @@ STATUS: dict[type[Exception], int] = {
     NoModel: 404,
     Busy: 409,
     BadInput: 400,
-    Full: 503,
     TimeoutError: 503,
 }
 
@@ -150,22 +149,20 @@ def _route(endpoint: Endpoint) -> Any:
         try:
             chosen, more = endpoint.read(await request.body())
             answer = await endpoint.call(request, chosen, more)
-        except (BadInput, Full, TimeoutError) as error:
+        except Full as error:
+            answer = failure(request, 503, str(error))
+            answer.headers["retry-after"] = RETRY_AFTER
+        except (BadInput, TimeoutError) as error:
             status = next(x for kind, x in STATUS.items() if isinstance(error, kind))
-            return failure(request, status, str(error) or "it took too long; ask for less")
+            answer = failure(request, status, str(error) or "it took too long; ask for less")
         return answer if isinstance(answer, Response) else as_json(answer)
 
     return route
 
 
 def failure(request: Request, status: int, words: str) -> Response:
-    """What is wrong, in one line; a client of OpenAI's expects more around it."""
-    if request.url.path.startswith("/v1/"):
-        kind = "invalid_request_error" if status < 500 else "server_error"
-        return as_json(
-            {"error": {"message": words, "type": kind, "param": None, "code": None}}, status
-        )
-    return as_json({"error": words}, status)
+    """What is wrong, as the body of an answer; see `refused`."""
+    return as_json(refused(request.url.path, status, words), status)
 
 
 async def lost(request: Request, error: Exception) -> Response:

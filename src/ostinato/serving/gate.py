@@ -9,8 +9,11 @@ from typing import Any
 import msgspec
 
 from .. import web
-from ..web import Receive, Refusals, Scope, Send
+from ..web import Receive, Refusals, Scope, Send, answer, to_the_end
+from .worker import Full
 
+ALWAYS = ("/health", "/metrics")  # routes that a full server answers too
+RETRY_AFTER = "1"  # seconds, in the header of an answer that a full server gives
 POLICY = (
     b"content-security-policy",
     b"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
@@ -65,6 +68,14 @@ def _family(name: str, kind: str, words: str, values: dict[str, str]) -> str:
     return head + "".join(f"ostinato_{name}{labels} {value}\n" for labels, value in values.items())
 
 
+def refused(path: str, status: int, words: str) -> dict[str, Any]:
+    """What is wrong, in one line; a client of OpenAI's expects more around it."""
+    if path.startswith("/v1/"):
+        kind = "invalid_request_error" if status < 500 else "server_error"
+        return {"error": {"message": words, "type": kind, "param": None, "code": None}}
+    return {"error": words}
+
+
 class Gate(web.Gate):
     """
     Args:
@@ -73,13 +84,20 @@ class Gate(web.Gate):
         body: bytes of a body, at most.
         metrics: hears of every request.
         routes: the paths that are counted by their names; others are counted together.
+        requests: how many may be read and answered at a time, besides those of `ALWAYS`.
     """
 
     headers = (*web.HEADERS, POLICY)
     media_type = b"application/json"
 
     def __init__(
-        self, app: Any, hosts: set[str] | None, body: int, metrics: Metrics, routes: set[str]
+        self,
+        app: Any,
+        hosts: set[str] | None,
+        body: int,
+        metrics: Metrics,
+        routes: set[str],
+        requests: float = float("inf"),
     ) -> None:
         too_large = f"a request has at most {body} bytes"
         refusals = Refusals(
@@ -90,6 +108,7 @@ class Gate(web.Gate):
         )
         super().__init__(app, hosts, body, refusals)
         self.metrics, self.routes = metrics, routes
+        self.requests, self.active = requests, 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -104,9 +123,25 @@ class Gate(web.Gate):
             await send(message)
 
         try:
-            await super().__call__(scope, receive, counted)
+            if route in ALWAYS:
+                await super().__call__(scope, receive, counted)
+            elif self.active >= self.requests:
+                await self._refuse(scope, receive, counted)
+            else:
+                self.active += 1
+                try:
+                    await super().__call__(scope, receive, counted)
+                finally:
+                    self.active -= 1
         finally:
             self.metrics.note(route, status, time.monotonic() - begin)
+
+    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request that is one too many."""
+        body = msgspec.json.encode(refused(scope["path"], 503, str(Full())))
+        more = ((b"retry-after", RETRY_AFTER.encode()),)
+        rest = to_the_end(receive)
+        await answer(self.guarded(send), rest, 503, body, self.media_type, more)
 
     def encoded(self, refusal: str) -> bytes:
         return msgspec.json.encode({"error": refusal})

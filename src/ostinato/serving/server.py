@@ -1,6 +1,7 @@
 """Run the server: `ostinato serve`."""
 
 import contextlib
+import resource
 import signal
 from collections.abc import Callable, Iterator
 from types import FrameType
@@ -13,6 +14,8 @@ from .requests import Limits
 
 PORT = 6681
 GRACE = 10.0  # seconds in which requests may end when the server is stopped
+SPARE = 64  # connections for health checks, and for requests that are refused
+FILES = 64  # that a server has open besides its connections
 
 
 def serve(
@@ -43,7 +46,9 @@ def serve(
     danger = ", and nothing asks who they are; put a proxy with a password in front of it"
     taken, port, hosts = listening(host, port, danger)
     routes = {endpoint.path for endpoint in service.endpoints}
-    gate = Gate(service.app(), hosts, service.limits.body, service.metrics, routes)
+    connections = connections_for(limits)
+    requests = max(1, connections - SPARE)
+    gate = Gate(service.app(), hosts, limits.body, service.metrics, routes, requests)
 
     class Server(uvicorn.Server):
         """It ends quietly, and with 0, when it is told to."""
@@ -67,5 +72,24 @@ def serve(
             if opened is not None and self.started:
                 opened(f"http://{name_in_address(host)}:{port}/")
 
-    options = {**uvicorn_options(), "timeout_graceful_shutdown": int(grace) + 2}
+    options = {**uvicorn_options(connections), "timeout_graceful_shutdown": int(grace) + 2}
     Server(uvicorn.Config(gate, **options)).run(sockets=[taken])
+
+
+def connections_for(limits: Limits) -> int:
+    """How many connections may be open: as many as requests may be stepped or wait, and `SPARE`.
+
+    The process is allowed as many open files as that takes, as far as the system lets it.
+    """
+    wanted = limits.slots + limits.waiting + SPARE
+    now, most = (
+        float("inf") if x == resource.RLIM_INFINITY else x
+        for x in resource.getrlimit(resource.RLIMIT_NOFILE)
+    )
+    if now < wanted + FILES:
+        with contextlib.suppress(OSError, ValueError):  # macOS has a lower limit than it says
+            needed = int(min(wanted + FILES, most))
+            hard = resource.RLIM_INFINITY if most == float("inf") else int(most)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+            now = needed
+    return int(max(SPARE + 1, min(wanted, now - FILES)))

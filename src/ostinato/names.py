@@ -2,6 +2,7 @@
 
 import difflib
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 
 # What a metric may be called: a log keeps the name, and pages show it.
@@ -90,6 +91,16 @@ def counted(count: int, what: str) -> str:
 
 def _numbered(match: re.Match) -> str:
     return f", {match[1]} {int(match[2]) + 1}"
+
+
+def typed(name: str, value: str, in_shell: bool) -> str:
+    """A setting and its value as a person types them.
+
+    Example:
+        >>> typed("ignore", "my day", True), typed("ignore", "my day", False)
+        ("--ignore 'my day'", 'ignore="my day"')
+    """
+    return f"{option_of(name)} {shlex.quote(value)}" if in_shell else f'{name}="{value}"'
 
 
 def option_of(name: str) -> str:

@@ -57,6 +57,15 @@ def test_standard_input_and_several_answers(run, ostinato, monkeypatch):
     assert lines[0].split("\t")[1] == "deux deux" and scores == sorted(scores, reverse=True)
 
 
+def test_a_refused_option_is_named_as_it_was_written(run, ostinato, tmp_path):
+    (tmp_path / "b.en").write_text("one two\n")
+    for option in ("--out", "--save"):
+        code, _, err = ostinato("apply", run, "b.en", option, "b.fr")
+        assert code == 2 and f"{option} means nothing for a run of the task translate" in err
+        code, _, err = ostinato("apply", run, "b.en", option, "nowhere/b.fr")
+        assert code == 2 and f"{option} must be a file in an existing folder" in err
+
+
 def test_answers_drawn_at_random(run, ostinato, tmp_path):
     # Two blocks of lines, drawn with keys of their own.
     (tmp_path / "b.en").write_text("one two\n" * 70)

@@ -44,7 +44,10 @@ def damaged(run, tmp_path):
 WRONG = [
     (["train", "--foo"], "no such option --foo"),
     (["train", "--unit", "3"], "no such option --unit (did you mean --units?)"),
-    (["train", "--layers", "x"], "invalid value for '--layers': "),
+    (["train", "--layers", "x"], "value for '--layers': it must be a whole number; got x; see"),
+    (["train", "x.csv", "--horizon", "1.5"], "'--horizon': it must be a whole number; got 1.5;"),
+    (["train", "--rate", "fast"], "'--rate': it must be a number; got fast; see ostinato train"),
+    (["apply", "x", "--save", "a.npy", "--out", "b.npy"], "--save and --out are two names of one"),
     (["train", "--units", "x"], "must be a whole number, or one per layer like 150,130"),
     (["train", "--run", ""], "a path cannot be empty"),
     (["sample"], "; see ostinato sample --help"),
@@ -57,6 +60,9 @@ WRONG = [
     (["data", "get", "nope"], "there is no data set 'nope'; there are tinyshakespeare"),
     (["data", "nope"], "no such command 'nope'; see ostinato data --help"),
     (["trian"], "there is no verb 'trian'; did you mean train?"),
+    (["predict"], "there is no verb 'predict'; use apply; see ostinato apply --help"),
+    (["tune", "x.csv"], "there is no verb 'tune'; use contrast; see ostinato contrast --help"),
+    (["Eval", "runs/a"], "there is no verb 'Eval'; use evaluate; see ostinato evaluate --help"),
     (["sample", "n" * 5000], "File name too long"),
 ]
 

@@ -36,7 +36,7 @@ def plain_counts(lines, window, least):
     return counts
 
 
-@pytest.mark.parametrize("window, least", [(1, 1), (3, 1), (10, 2)])
+@pytest.mark.parametrize("window, least", [(1, 1), (3, 1), (10, 2), (10**9, 1)])
 def test_counts(window, least):
     found = count_cooccurrences(LINES, window=window, min_count=least)
     pairs = zip(found.one, found.other, found.counts, strict=True)

@@ -75,12 +75,11 @@ def apply(
     save: Annotated[
         Path | None,
         Option(
-            "--save",
-            "--out",
             help="a new file: .npy for the frames that a run on clips draws, .wav for a sound",
             parser=path,
         ),
     ] = None,
+    out: Annotated[Path | None, Option(help="another name of --save", parser=path)] = None,
     as_json: Annotated[
         bool, Option("--json", help="print a JSON document per input, one per line")
     ] = False,
@@ -105,6 +104,9 @@ def apply(
         ostinato apply runs/video-lstm-1 clips.npy --steps 20 --save next.npy
         ostinato apply runs/audio-lstm-1 dry.wav --out wet.wav
     """
+    if save is not None and out is not None:
+        raise BadInput("--save and --out are two names of one option; leave out one")
+    save, option = (save, "--save") if out is None else (out, "--out")
     asked = chosen(
         beam=beam,
         n_best=n_best,
@@ -121,12 +123,14 @@ def apply(
         check_new_folder(pictures, "--pictures")
         asked["pictures"] = True
     if save is not None:
-        check_new_file(save, "--save", file)
+        check_new_file(save, option, file)
         asked["save"] = True
     trained = open_run(run)
     kind = trained.config.task.kind
-    if save is not None and save.suffix != (suffix := kind.able(AnsweringTask).save_as) and suffix:
-        raise BadInput(f"--save must be an {suffix} file, got {save}")
+    able = kind.able(AnsweringTask)
+    able.check_options(asked, {"save": option})
+    if save is not None and save.suffix != able.save_as and able.save_as:
+        raise BadInput(f"{option} must be an {able.save_as} file, got {save}")
     typed = (file is None or str(file) == "-") and sys.stdin is not None and sys.stdin.isatty()
     with trained.precision(), progress(quiet=as_json or typed) as report:
         report(0, None, "reading the network and the input")

@@ -7,10 +7,12 @@
 """
 
 import re
+from typing import Any
 
 import typer
 
 from ..errors import BadInput
+from ..settings import as_words
 
 # typer includes its own click or uses the package click; this is the class it uses.
 ClickException = typer.BadParameter.__mro__[2]
@@ -43,6 +45,8 @@ def explained(error: BaseException) -> tuple[str, int] | None:
 def _of_usage(error: BaseException) -> str:
     """`no such option --foo (did you mean --form?); see ostinato train --help`."""
     name = type(error).__name__
+    if (words := _of_value(error.__cause__)) is not None:
+        error.message = words  # type: ignore[attr-defined]
     if name == "NoArgsIsHelpError":
         return ""  # the help is enough
     words = error.format_message()  # type: ignore[attr-defined]
@@ -54,6 +58,25 @@ def _of_usage(error: BaseException) -> str:
     words = re.sub(r"('--[a-z-]+') / '--[^:]+':", r"\1:", words)  # an option's other names
     context = getattr(error, "ctx", None)
     return f"{words}; see {context.command_path if context else 'ostinato'} --help"
+
+
+BOUNDS = {"greater_than_equal": ("at least", "ge"), "less_than_equal": ("at most", "le")}
+
+
+def _of_value(cause: Any) -> str | None:
+    """What is wrong with the value of an option, if it is an error of pydantic, as typer has it."""
+    if type(cause).__name__ != "ValidationError":
+        return None
+    found = cause.errors()[0]
+    given, kind = found["input"], found["type"]
+    if kind.startswith(("int_", "float_")):
+        what = "a whole number" if kind.startswith("int_") else "a number"
+    elif kind in BOUNDS:
+        words, limit = BOUNDS[kind]
+        what = f"{words} {found['ctx'][limit]}"
+    else:
+        return None
+    return f"it must be {what}; got {as_words(str(given))}"
 
 
 def _of_memory(words: str) -> str:

@@ -34,6 +34,14 @@ VERBS = (
     "data",
     "program",
 )
+# Verbs of other programs, and how the same is done here.
+ELSEWHERE = {
+    **dict.fromkeys(("predict", "forecast", "infer", "translate", "tag"), "apply"),
+    **dict.fromkeys(("generate", "write"), "sample"),
+    **dict.fromkeys(("test", "eval", "validate"), "evaluate"),
+    **dict.fromkeys(("tune", "search", "optimise", "optimize"), "contrast"),
+    **dict.fromkeys(("fit", "resume"), "train"),
+}
 GROUPS = ("data", "program")  # verbs with verbs of their own
 
 
@@ -86,5 +94,8 @@ def asked_for(arguments: list[str]) -> Iterable[str]:
     """The verb of a command line, or all verbs if it names none; a misspelt one is refused."""
     first = next((word for word in arguments if not word.startswith("-")), None)
     if first is not None and first not in VERBS:
-        raise BadInput(f"there is no verb {first!r:.60}; {did_you_mean(first, VERBS)}")
+        near = did_you_mean(first, VERBS)
+        if (own := ELSEWHERE.get(first.lower())) is not None:
+            near = f"use {own}; see ostinato {own} --help"
+        raise BadInput(f"there is no verb {first!r:.60}; {near}")
     return VERBS if first is None else (first,)

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
+from ..names import typed
 from .artefact_checks import kept_numbers, kept_object
 
 # Of scaled values; float64 in a run of that precision.
 DTYPE: ContextVar[type] = ContextVar("dtype", default=np.float32)
 POLICIES = ("refuse", "mask")
 MAX = 1e18  # of scaled values: the square of a float32 stays finite
+MASK = typed("missing", "mask", in_shell=False)
 NEGLIGIBLE = 1e-12  # of a column's size: a deviation of rounding errors
 
 
@@ -113,7 +115,10 @@ def _tuple(values: np.ndarray) -> tuple:
 
 
 def check_complete(
-    values: np.ndarray, missing: str, where: Callable[[tuple[int, ...]], str], advise: bool = True
+    values: np.ndarray,
+    missing: str,
+    where: Callable[[tuple[int, ...]], str],
+    mask: str = MASK,
 ) -> None:
     """Refuse infinite numbers, and missing ones unless they are to be masked.
 
@@ -121,14 +126,14 @@ def check_complete(
         values: any shape.
         missing: `"refuse"` or `"mask"`.
         where: says in words where an index into the values is.
-        advise: whether masking is possible at all.
+        mask: how the setting that masks them is typed; empty if masking is impossible.
     """
     if infinite := _first(np.isinf(values)):
         raise BadInput(f"{where(infinite)} is infinite")
     if missing == "refuse" and (gap := _first(np.isnan(values))):
         count = int(np.isnan(values).sum())
         more = f" ({count} values are missing in all)" if count > 1 else ""
-        tip = "; fill it in, or use missing=mask" if advise else ""
+        tip = f"; fill it in, or train with {mask}" if mask else ""
         raise BadInput(f"{where(gap)} is missing{more}{tip}")
 
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 import re
-import shlex
 import unicodedata
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import BadInput
+from ..names import typed
 from ..settings import shown
 
 MISSING = ("", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "?")
@@ -132,8 +132,7 @@ class Table:
 
     def option(self, name: str, *values: str) -> str:
         """An option to paste: `--ignore a,b` for a file, `ignore="a,b"` in Python."""
-        words = ",".join(values)
-        return f"--{name} {shlex.quote(words)}" if self.of_file else f'{name}="{words}"'
+        return typed(name, ",".join(values), self.of_file)
 
     def check(self, name: str) -> str:
         """The name, if the table has such a column."""
@@ -230,8 +229,8 @@ class Table:
         if gaps.any() and missing == "refuse":
             line = self.lines[int(np.argmax(gaps))]
             raise BadInput(
-                f"{self.path}, line {line}, column {shown(name)} is missing; fill it in, or use "
-                "missing=mask"
+                f"{self.path}, line {line}, column {shown(name)} is missing; fill it in, or train "
+                f"with {self.option('missing', 'mask')}"
             )
         if name in self.faults:
             return np.where(gaps, "", cells)

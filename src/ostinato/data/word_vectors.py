@@ -100,7 +100,8 @@ def count_cooccurrences(
     where = np.repeat(np.arange(len(coded)), [*map(len, coded)])
     pairs: np.ndarray = symbols[:0]
     sums: np.ndarray = np.zeros(0)
-    for distance in range(1, window + 1):
+    longest = max(map(len, coded))
+    for distance in range(1, min(window, longest - 1) + 1):
         together = where[distance:] == where[:-distance]
         one, other = symbols[:-distance][together], symbols[distance:][together]
         codes = np.concatenate([pairs, one * len(words) + other, other * len(words) + one])

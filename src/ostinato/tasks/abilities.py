@@ -6,6 +6,7 @@ A task of your own has an ability in the same way: `class Mine(Task, PicturedTas
 import abc
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -126,14 +127,21 @@ class AnsweringTask(Ability):
         return "apply"
 
     @classmethod
-    def check_options(cls, asked: Mapping[str, Any]) -> None:
-        """Refuse an option of `apply` that the task, or another option, has no use for."""
+    def check_options(
+        cls, asked: Mapping[str, Any], written: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        """Refuse an option of `apply` that the task, or another option, has no use for.
+
+        Args:
+            asked: the options that are given, by name.
+            written: how some of them were written, where an option has several names.
+        """
         for name in asked:
             if name not in cls.apply_options:
                 having = ", ".join(option_of(x) for x in cls.apply_options)
                 raise BadInput(
-                    f"{option_of(name)} means nothing for a run of the task {cls.name}; "
-                    f"it takes {having or 'no such option'}"
+                    f"{written.get(name, option_of(name))} means nothing for a run of the task "
+                    f"{cls.name}; it takes {having or 'no such option'}"
                 )
         for name, useless in WITHOUT.items():
             for other in useless:

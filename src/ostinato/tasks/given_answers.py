@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data.scaling import check_complete
+from ..data.scaling import MASK, check_complete
 from ..errors import BadInput
 from ..settings import shown
 from .target_codec import KINDS
@@ -19,7 +19,11 @@ NAN = "nan"  # what NumPy makes of a missing label in an array of text
 
 
 def checked_answers(
-    ys: np.ndarray, kind: str | None, missing: str, where: Callable[[tuple[int, ...]], str]
+    ys: np.ndarray,
+    kind: str | None,
+    missing: str,
+    where: Callable[[tuple[int, ...]], str],
+    mask: str = MASK,
 ) -> np.ndarray:
     """Labels `(...,)` or numbers in float64, by the given kind or else by their dtype.
 
@@ -28,6 +32,7 @@ def checked_answers(
         kind: `"classification"`, `"regression"`, or `None` to decide by the dtype if it is clear.
         missing: `"refuse"` or `"mask"`.
         where: describes an index into the targets in words.
+        mask: how the setting that masks missing targets is typed.
     """
     if kind not in (None, *KINDS):
         raise BadInput(f"kind must be one of {', '.join(KINDS)}; got {kind!r:.40}")
@@ -48,10 +53,10 @@ def checked_answers(
         gaps = np.flatnonzero(labels == "")
         if gaps.size and missing == "refuse":
             index = tuple(int(n) for n in np.unravel_index(gaps[0], ys.shape))
-            raise BadInput(f"{where(index)} is missing; fill it in, or use missing=mask")
+            raise BadInput(f"{where(index)} is missing; fill it in, or train with {mask}")
         return labels.reshape(ys.shape)
     numbers = np.asarray(ys, float)
-    check_complete(numbers, missing, where)
+    check_complete(numbers, missing, where, mask)
     if kind == "regression":
         return numbers
     if kind == "multilabel":

@@ -314,10 +314,35 @@ def test_files_refuse(case, weather, walks):
 def test_a_gap_in_a_file_has_its_line(tmp_path):
     rows = [f"{t},{'' if t == 30 else t % 7}" for t in range(60)]
     (tmp_path / "x.csv").write_text("\n".join(["a,b", *rows]))
-    with pytest.raises(BadInput, match="line 32, column 'b' is missing; fill it in, or use"):
+    with pytest.raises(BadInput, match="line 32, column 'b' is missing; fill it in, or train"):
         series(tmp_path / "x.csv")
     task = series(tmp_path / "x.csv", missing="mask")
     assert task.inputs == 3 and (task.parts["train"].there == (TIME[:53] != 29)).all()
+
+
+def test_how_to_mask_gaps_is_said_as_it_is_typed_there(tmp_path):
+    """For a file as an option of the shell, for data in memory as an argument of Python."""
+    gaps = np.where(TIME % 7 == 3, np.nan, 1.0 * TIME)
+    ids = np.array(["", *"ab" * 7])
+    (tmp_path / "x.csv").write_text("\n".join(["v", *(f"{x}" for x in gaps[:20])]))
+    labelled = written(tmp_path, labelled_rows({4: ["1", "", "1"]}), "labels.csv")
+    with_gaps = np.tile(gaps[:9], (15, 1))[:, :, None]
+    np.savez(tmp_path / "x.npz", x=with_gaps, y=np.arange(15) % 2)
+    np.savez(tmp_path / "y.npz", x=np.nan_to_num(with_gaps), y=ids)
+    shell, python = "fill it in, or train with --missing mask", 'or train with missing="mask"'
+    cases = [
+        (shell, lambda: series(tmp_path / "x.csv")),
+        (shell, lambda: arrays(labelled, sequence="id", target="label", kind="classification")),
+        (shell, lambda: arrays(tmp_path / "x.npz")),
+        (shell, lambda: arrays(tmp_path / "y.npz")),
+        (python, lambda: Series(gaps)),
+        (python, lambda: Arrays(with_gaps, np.arange(15) % 2)),
+        (python, lambda: Arrays(np.nan_to_num(with_gaps), ids)),
+    ]
+    for words, use in cases:
+        with pytest.raises(BadInput) as error:
+            use()
+        assert str(error.value).endswith(words)
 
 
 def test_files_of_the_other_task_are_sent_there(tmp_path):

@@ -165,7 +165,7 @@ class RowReader(Reader):
     def _matrix(self, values: Sequence[Any], calendar: np.ndarray | None = None) -> np.ndarray:
         rows = np.array([self._numbers(value) for value in values])
         if not np.isfinite(rows).all():
-            check_complete(rows, self._policy, lambda at: self._column(at[1]), advise=False)
+            check_complete(rows, self._policy, lambda at: self._column(at[1]), mask="")
         if not self.words and calendar is None:
             return rows
         cells = np.array([[self._word(x, name) for name in self.words] for x in values], object)

@@ -15,6 +15,7 @@ from ...data.padding import multiple_above
 from ...data.scaling import POLICIES, Scaler
 from ...data.splits import PARTS, divided_at_random, shares
 from ...errors import BadInput, naming
+from ...names import typed
 from ...settings import setting
 from ..abilities import AnsweringTask
 from ..applying import ApplyOptions
@@ -126,7 +127,8 @@ class Arrays(Finite, FileTask, AnsweringTask):
         """
         super().__init__(source=source, **given)
         kind, missing = self.settings.kind, self.settings.missing
-        data = sequences(xs, ys, lengths, kind=kind, per_step=per_step, missing=missing)
+        mask = self._mask
+        data = sequences(xs, ys, lengths, kind=kind, per_step=per_step, missing=missing, mask=mask)
         split = shares(self.settings.split)
         labels = labels_of(data.targets, kind)
         self._learn(data, split, names, artefacts or {}, missing, self.settings.scale, labels)
@@ -147,7 +149,7 @@ class Arrays(Finite, FileTask, AnsweringTask):
         self.parts = self._divided(len(data), split)
         train = self.parts["train"]
         self.per_step, self.symbolic = data.per_step, data.inputs.ndim == 1
-        inputs, self.scaler = scaled_inputs(data, train, names, known, missing, scale)
+        inputs, self.scaler = scaled_inputs(data, train, names, known, missing, scale, self._mask)
         if self.scaler is None:
             self.inputs = int(known.get("symbols") or inputs.max() + 1)
         else:
@@ -170,6 +172,11 @@ class Arrays(Finite, FileTask, AnsweringTask):
             rows = data.steps_of(which) if data.per_step else which
             if len(which) and not there[rows].any():
                 raise BadInput(f"no sequence of the part {part} has a target")
+
+    @property
+    def _mask(self) -> str:
+        """How to have missing values masked, as it is typed where the data are from."""
+        return typed("missing", "mask", in_shell=self.settings.file is not None)
 
     def _divided(self, count: int, split: Any) -> dict[str, np.ndarray]:
         """The numbers of the sequences of each part."""

@@ -105,7 +105,7 @@ def _history(network: Model, task: "Series", history: Any) -> np.ndarray:
         series[0][:, : len(task.names)],
         "mask" if task.scaler.masked else "refuse",
         lambda at: f"step {at[0]}, column {task.names[at[1]]!r} of the history",
-        advise=False,
+        mask="",
     )
     return series[0]
 

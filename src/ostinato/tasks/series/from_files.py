@@ -195,7 +195,7 @@ def check_cells(table: Table, values: np.ndarray, columns: list[str], missing: s
     def where(at: tuple[int, ...]) -> str:
         return f"{table.where(at[0])}, column {columns[at[1]]!r}"
 
-    check_complete(values, missing, where)
+    check_complete(values, missing, where, table.option("missing", "mask"))
 
 
 def targets_of(table: Table, target: list[str], kind: str | None, missing: str) -> np.ndarray:

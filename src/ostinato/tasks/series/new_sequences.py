@@ -9,6 +9,7 @@ from ...cells import Model
 from ...data.examples import Examples
 from ...data.padding import multiple_above
 from ...errors import BadInput
+from ...names import typed
 from ...progress import each
 from ..applying import ApplyOptions, outputs_on
 from ..file_task import Reading
@@ -57,7 +58,12 @@ def _examples(how: ApplyOptions) -> tuple[Examples, list[str] | None]:
     rows, sizes, _ = checked_inputs(given, lengths)
     examples = Examples(rows, sizes, np.zeros(len(sizes)), np.zeros(len(sizes), bool), False)
     inputs, _ = scaled_inputs(
-        examples, np.arange(0), how.artefacts["columns"], how.artefacts, how.settings.missing
+        examples,
+        np.arange(0),
+        how.artefacts["columns"],
+        how.artefacts,
+        how.settings.missing,
+        mask=typed("missing", "mask", in_shell=not how.in_memory),
     )
     return Examples(inputs, sizes, examples.targets, examples.there, False), names
 

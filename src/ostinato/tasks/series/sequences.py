@@ -2,29 +2,40 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ...data.examples import Examples
-from ...data.scaling import Scaler, check_complete, scaler_for
+from ...data.scaling import MASK, Scaler, check_complete, scaler_for
 from ...errors import BadInput
 from ..given_answers import checked_answers
 
 MAX_SYMBOL = 2**31 - 2  # a network has an input for each, and counts them in 32 bits
+Check = Callable[..., np.ndarray]  # `checked_answers` with everything but targets and place
 FORMS = "(N, T, inputs) numbers, (N, T) whole numbers, or a list of N arrays"
 
 
 def sequences(
-    xs: Any, ys: Any, lengths: Any, *, kind: str | None, per_step: bool | None, missing: str
+    xs: Any,
+    ys: Any,
+    lengths: Any,
+    *,
+    kind: str | None,
+    per_step: bool | None,
+    missing: str,
+    mask: str = MASK,
 ) -> Examples:
     """Labelled sequences as they are in the data: inputs in float64, targets as labels or numbers.
 
-    All targets are there: what is missing among them is for `TargetCodec` to say.
+    All targets are there: what is missing among them is for `TargetCodec` to say. `mask` as in
+    `check_complete`.
     """
     rows, sizes, padded = checked_inputs(xs, lengths)
     examples = Examples(rows, sizes, np.zeros(0), np.zeros(0, bool))
-    answers, per_step = _targets(ys, examples, padded, kind, per_step, missing)
+    check = partial(checked_answers, kind=kind, missing=missing, mask=mask)
+    answers, per_step = _targets(ys, examples, padded, kind, per_step, check)
     there = np.ones(len(answers), bool)
     return dataclasses.replace(examples, targets=answers, there=there, per_step=per_step)
 
@@ -36,6 +47,7 @@ def scaled_inputs(
     known: Mapping[str, Any],
     missing: str,
     scale: bool = True,
+    mask: str = MASK,
 ) -> tuple[np.ndarray, Scaler | None]:
     """The inputs as a network reads them, and their scaling; symbols have none.
 
@@ -44,7 +56,7 @@ def scaled_inputs(
         training: the sequences to which a scaling is fitted, unless there is one.
         names: of the columns, for messages.
         known: what a trained model keeps of its task, whose symbols or scaling are used.
-        missing: see `check_complete`.
+        missing, mask: see `check_complete`.
         scale: see `Scaler.fit`.
     """
 
@@ -60,7 +72,7 @@ def scaled_inputs(
         if symbols > (most := int(known.get("symbols") or symbols)):
             raise BadInput(f"symbols must be below {most}, got {symbols - 1}")
         return rows, None
-    check_complete(rows, missing, lambda at: f"{column(at[1])} of {data.place(at[0])}")
+    check_complete(rows, missing, lambda at: f"{column(at[1])} of {data.place(at[0])}", mask)
     scaler = scaler_for(known, rows[data.steps_of(training)], scale, column, "these data have")
     return scaler(rows), scaler
 
@@ -144,12 +156,12 @@ def _targets(
     padded: int | None,
     kind: str | None,
     per_step: bool | None,
-    missing: str,
+    check: Check,
 ) -> tuple[np.ndarray, bool]:
     count = len(examples.lengths)
     ragged = isinstance(ys, list | tuple) and any(np.ndim(y) for y in ys)
     if ragged and len({np.shape(y)[0] if np.ndim(y) else 0 for y in ys}) > 1:
-        return _of_list(ys, examples, kind, per_step, missing), True
+        return _of_list(ys, examples, kind, per_step, check), True
     ys = as_array(ys, "ys")
     if ys.ndim == 0 or len(ys) != count:
         raise BadInput(f"ys must have {count} rows, one per sequence; got shape {ys.shape}")
@@ -160,9 +172,9 @@ def _targets(
             raise BadInput(f"targets per step must be (N, {longest}, ...), got {ys.shape}")
         valid = np.arange(longest) < examples.lengths[:, None]
         return _checked(
-            ys[valid], kind, missing, lambda n: f"the target of {examples.place(n)}"
+            ys[valid], kind, check, lambda n: f"the target of {examples.place(n)}"
         ), True
-    return _checked(ys, kind, missing, lambda n: f"the target of sequence {n}"), False
+    return _checked(ys, kind, check, lambda n: f"the target of sequence {n}"), False
 
 
 def _is_per_step(ys: np.ndarray, longest: int, kind: str | None, asked: bool | None) -> bool:
@@ -184,7 +196,7 @@ def _is_per_step(ys: np.ndarray, longest: int, kind: str | None, asked: bool | N
 
 
 def _of_list(
-    ys: Any, examples: Examples, kind: str | None, per_step: bool | None, missing: str
+    ys: Any, examples: Examples, kind: str | None, per_step: bool | None, check: Check
 ) -> np.ndarray:
     """The answers of a list with one array per sequence."""
     parts = [as_array(y, f"the targets of sequence {n}") for n, y in enumerate(ys)]
@@ -198,19 +210,19 @@ def _of_list(
                 f"the targets of sequence {n} have another shape than those of sequence 0"
             )
     return _checked(
-        np.concatenate(parts), kind, missing, lambda n: f"the target of {examples.place(n)}"
+        np.concatenate(parts), kind, check, lambda n: f"the target of {examples.place(n)}"
     )
 
 
 def _checked(
-    ys: np.ndarray, kind: str | None, missing: str, where: Callable[[int], str]
+    ys: np.ndarray, kind: str | None, check: Check, where: Callable[[int], str]
 ) -> np.ndarray:
     """Labels `(M,)` or numbers `(M, outputs)`."""
 
     def place(index: tuple[int, ...]) -> str:
         return where(index[0]) + (f", output {index[1]}" if len(index) > 1 else "")
 
-    ys = checked_answers(ys, kind, missing, place)
+    ys = check(ys, where=place)
     if np.issubdtype(ys.dtype, np.floating) and kind != "classification":
         return ys[:, None] if ys.ndim == 1 else ys
     if ys.ndim == 2 and ys.shape[1] == 1:

@@ -22,18 +22,20 @@ never read. A column is read if only one way of reading fits:
                                                 below 1000 stand in between (`1.234` and `999`)
 """
 
+import codecs
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
 from ..errors import BadInput
 from ..settings import shown
+from .cells import PADDING, Cells, PlainNumbers
 from .dates import looks_like_date
 from .files import check_file, opened
 from .frames import read_parquet
@@ -41,9 +43,12 @@ from .table import GROUPED, MAX_WORDS, MISSING, Fault, Table, first_twice, is_ti
 
 DELIMITERS = ("\t", ";", ",", "|")
 LOOKED_AT = 20  # lines
-TOGETHER = 4096  # rows
-SIGNS = r"[-+−.,:;/_%$€£'’\s\deETZ\ufeff\u200b-\u200f]*"
-VALUE = re.compile(SIGNS + r"\d" + SIGNS)  # such as 2020-01-31, 1.234,5 and −5
+BYTES_TOGETHER = 1 << 19  # bytes
+ROWS_TOGETHER = 1 << 14  # rows
+MARKS = r"[-+−.,:;/_%$€£'’\s\d\ufeff\u200b-\u200f]*"
+LETTERS = MARKS.replace("]*", "eETZ]*")  # of 1e-5 and 2020-01-31T14:00Z
+# Such as 2020-01-31, 1.234,5, −5 and T14:00. A name may begin with a letter: T1, E1.
+VALUE = re.compile(rf"(?:T(?=\d+:))?{MARKS}\d{LETTERS}")
 WORDS = ("inf", "infinity", "true", "false")  # values that no column is called
 
 
@@ -75,13 +80,16 @@ def read_table(path: str | Path, text: tuple[str, ...] = ()) -> Table:
 def read_csv(path: Path, text: tuple[str, ...] = ()) -> Table:
     """The columns of a CSV file; see `read_table`."""
     try:
-        with io.TextIOWrapper(opened(path), encoding="utf-8-sig", newline="") as file:
-            return _read(path, file, text)
+        with opened(path) as file:
+            columns = _read(path, file, text)
     except UnicodeDecodeError as error:
         byte = error.object[error.start : error.start + 1].hex()
         raise BadInput(f"{path} is not UTF-8 text (byte 0x{byte}); save it as UTF-8") from None
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror}") from None
+    if late := columns.late_dates():
+        return read_csv(path, (*text, *late))
+    return columns.table(path)
 
 
 def table_of_cells(
@@ -95,23 +103,24 @@ def table_of_cells(
         rows: the cells of each.
         text: names of columns to keep as text too.
     """
-    columns, numbers = _Columns(names, text, decimal_comma=False, unit="row"), np.arange(len(rows))
-    columns.add(rows, (numbers + 1).tolist())
-    return columns.table(where, numbers + 1, set())
+    columns = _Columns(names, text, decimal_comma=False, unnamed=set(), unit="row")
+    columns.add(_block_of([*enumerate(rows, 1)]))
+    return columns.table(where)
 
 
-def _read(path: Path, file: Iterator[str], text: tuple[str, ...]) -> Table:
-    opening = list(islice(file, LOOKED_AT))
+def _read(path: Path, file: BinaryIO, text: tuple[str, ...]) -> "_Columns":
+    decoded = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+    opening = list(islice(decoded, LOOKED_AT))
     delimiter = _delimiter(opening)
+    taken: list[str] = []
 
     def lines() -> Iterator[str]:
-        for number, line in enumerate(chain(opening, file), 1):
-            if "\0" in line:
-                raise BadInput(f"{path}, line {number}: a zero byte; give a text in UTF-8")
-            yield line
+        for one in chain(opening, decoded):
+            taken.append(one)
+            yield one
 
-    rows = _rows(path, csv.reader(lines(), delimiter=delimiter, strict=True))
-    first = next(rows, None)
+    first = next(_rows(path, lines(), delimiter), None)
+    decoded.detach()
     if first is None:
         raise BadInput(f"{path} has no rows; give a table with a row per time step")
     line, cells = first
@@ -124,42 +133,151 @@ def _read(path: Path, file: Iterator[str], text: tuple[str, ...]) -> Table:
         names = [f"{n}" for n in range(1, len(cells) + 1)]
     if twice := first_twice(names):
         raise BadInput(f"{path}, line {line}: two columns are called {shown(twice)}")
-    columns = _Columns(names, text, decimal_comma)
-    numbers: list[int] = []
-    block: list[list[str]] = []
-    for line, cells in rows if header else chain([first], rows):
-        if len(cells) != len(names):
-            raise BadInput(
-                f"{path}, line {line}: the number of cells is {len(cells)}, in the first line "
-                f"{len(names)}"
-            )
-        block.append(cells)
-        numbers.append(line)
-        if len(block) == TOGETHER:
-            columns.add(block, numbers)
-            block = []
-    columns.add(block, numbers)
-    return columns.table(path, np.array(numbers, int), unnamed)
+    columns = _Columns(names, text, decimal_comma, unnamed)
+    if not header:
+        columns.add(_block_of([first]))
+    file.seek(0)
+    mark = len(codecs.BOM_UTF8) if file.read(3) == codecs.BOM_UTF8 else 0
+    begin = mark + sum(len(one.encode()) for one in taken)
+    for block in _blocks(path, file, begin, line, delimiter, len(names)):
+        columns.add(block)
+    return columns
 
 
-def _rows(path: Path, reader: Any) -> Iterator[tuple[int, list[str]]]:
+# From bytes to rows
+
+
+class Block(NamedTuple):
+    """Some rows: the cells of each column, and the line of each row."""
+
+    columns: list[Cells]
+    lines: np.ndarray
+
+
+def _blocks(
+    path: Path, file: BinaryIO, begin: int, line: int, delimiter: str, width: int
+) -> Iterator[Block]:
+    """The rows from a place on, which is the end of a line and of a row.
+
+    `_divided` takes what it can, which is most of most files; `_rows` all else, and all faults.
+    """
+    while True:
+        file.seek(begin)
+        raw = file.read(BYTES_TOGETHER)
+        if len(raw) == BYTES_TOGETHER:
+            raw = raw[: raw.rfind(b"\n") + 1]
+        elif not raw:
+            return
+        elif not raw.endswith(b"\n"):
+            raw += b"\n"
+        block = _divided(raw, line, delimiter, width)
+        if block is not None:
+            yield block
+            lines = len(block.lines)
+        elif b'"' in raw or width == 1 or not raw:  # a row may go on beyond these lines
+            file.seek(begin)
+            yield from _exact_blocks(path, file, delimiter, line, width)
+            return
+        else:
+            yield from _exact_blocks(path, io.BytesIO(raw), delimiter, line, width)
+            lines = raw.count(b"\n") + raw.count(b"\r") - raw.count(b"\r\n")
+        begin, line = begin + len(raw), line + lines
+
+
+def _exact_blocks(
+    path: Path, file: BinaryIO, delimiter: str, line: int, width: int
+) -> Iterator[Block]:
+    with io.TextIOWrapper(file, encoding="utf-8", newline="") as decoded:
+        rows = _rows(path, decoded, delimiter, line, width)
+        while some := list(islice(rows, ROWS_TOGETHER)):
+            yield _block_of(some)
+
+
+def _block_of(rows: list[tuple[int, list[str]]]) -> Block:
+    lines, cells = zip(*rows, strict=True)
+    columns = [Cells.of_strings(column) for column in zip(*cells, strict=True)]
+    return Block(columns, np.array(lines, int))
+
+
+def _divided(raw: bytes, line: int, delimiter: str, width: int) -> Block | None:
+    """Whole lines, divided at every delimiter; `None` if that may not be what `_rows` does.
+
+    So there are no quotes, each line has the same number of cells, no line is blank, and all end in
+    the same way. All is UTF-8, no cell is too long for the module csv, and there is no zero byte.
+    """
+    if b'"' in raw or b"\0" in raw or not raw.endswith(b"\n"):
+        return None
+    if not raw.isascii():
+        try:
+            raw.decode()
+        except UnicodeDecodeError:
+            return None
+    text = bytes(PADDING) + raw
+    each = np.frombuffer(text, np.uint8)
+    ends_of_lines = each == ord("\n")
+    ends = np.flatnonzero(ends_of_lines | (each == ord(delimiter)))
+    rows = int(np.count_nonzero(ends_of_lines))
+    if len(ends) != rows * width or not ends_of_lines[ends[width - 1 :: width]].all():
+        return None
+    by_column = np.ascontiguousarray(ends.reshape(rows, width).T)
+    begins = np.empty_like(by_column)
+    np.add(by_column[:-1], 1, out=begins[1:])
+    np.add(by_column[-1, :-1], 1, out=begins[0, 1:])
+    begins[0, 0] = PADDING
+    if b"\r" in raw:
+        if raw.count(b"\r") != rows or not (each[by_column[-1] - 1] == ord("\r")).all():
+            return None
+        by_column[-1] -= 1
+    if np.diff(by_column[-1], prepend=PADDING).max() > csv.field_size_limit():
+        return None  # a line is longer, so perhaps a cell
+    if width == 1 and (by_column == begins).any():
+        return None
+    columns = [Cells(text, *places) for places in zip(begins, by_column, strict=True)]
+    return Block(columns, np.arange(line + 1, line + 1 + rows))
+
+
+def _rows(
+    path: Path, lines: Iterable[str], delimiter: str, before: int = 0, width: int | None = None
+) -> Iterator[tuple[int, list[str]]]:
     """The line and the cells of each row.
 
     Blank lines are left out, but for those between the rows of a single column, where they are
     missing values.
+
+    Args:
+        path: the file, for messages.
+        lines: of the file, after so many that are `before` them.
+        delimiter: stands between cells.
+        before: how many lines were read already.
+        width: the number of cells in each row; `None` if the first row is still to come.
     """
-    width, blank = None, []
+
+    def whole() -> Iterator[str]:
+        for number, line in enumerate(lines, before + 1):
+            if "\0" in line:
+                raise BadInput(f"{path}, line {number}: a zero byte; give a text in UTF-8")
+            yield line
+
+    reader = csv.reader(whole(), delimiter=delimiter, strict=True)
+    blank: list[int] = []
     try:
         for cells in reader:
+            line = before + reader.line_num
             if not cells or (width is None and not any(map(str.strip, cells))):
-                blank.append(reader.line_num)
+                blank.append(line)
                 continue
             if width == 1:
-                yield from ((line, [""]) for line in blank)
+                yield from ((at, [""]) for at in blank)
             width, blank = width or len(cells), []
-            yield reader.line_num, cells
+            if len(cells) != width:
+                raise BadInput(
+                    f"{path}, line {line}: the number of cells is {len(cells)}, in the first line "
+                    f"{width}"
+                )
+            yield line, cells
     except csv.Error as error:
-        raise BadInput(f"{path}, line {reader.line_num}: {error}; is it a CSV file?") from None
+        line = before + reader.line_num
+        raise BadInput(f"{path}, line {line}: {error}; is it a CSV file?") from None
 
 
 def _opening_rows(opening: list[str], delimiter: str) -> list[list[str]]:
@@ -225,89 +343,158 @@ def _number(cell: str, decimal_comma: bool) -> float | None:
     return None if "_" in cell or np.isinf(value) else value
 
 
+class _Column:
+    """A column while it is being read.
+
+    Attributes:
+        values: the numbers of each block, NaN where one is missing or something else is there.
+        texts: the cells of each block, if they are kept; see `_Columns.late_dates`.
+        fault: the first cell that is no number, and its line.
+        words: different cells that are no numbers, but not all where they are many.
+        counts: of numbers, and of cells that are no numbers.
+        forms: how numbers are written, if they may have a decimal comma.
+    """
+
+    def __init__(self, text: bool, decimal_comma: bool):
+        self.decimal_comma = decimal_comma
+        self.values: list[np.ndarray] = []
+        self.texts: list[np.ndarray] | None = [] if text else None
+        self.fault: tuple[int, str] | None = None
+        self.words: set[str] = set()
+        self.counts = (0, 0)
+        self.forms = Forms()
+
+    @property
+    def has_words(self) -> bool:
+        """Whether most cells are words, and not numbers that are written wrongly."""
+        numbers, others = self.counts
+        return others > numbers and not GROUPED.fullmatch(self.fault[1]) if self.fault else False
+
+    @property
+    def has_dates(self) -> bool:
+        return self.fault is not None and self.has_words and looks_like_date(self.fault[1])
+
+    def add(self, cells: Cells, lines: np.ndarray) -> None:
+        rows = np.arange(len(cells))
+        values, plain = np.full(len(cells), np.nan), None
+        numbers, others = self.counts
+        if others <= numbers:
+            plain = cells.plain_numbers(b".," if self.decimal_comma else b".")
+            values = plain.values
+            rows = np.flatnonzero(~plain.read & (cells.begins < cells.ends))
+        some, which = (cells if len(rows) == len(cells) else cells[rows]).different()
+        no_number = some.surely_words() if len(some) > 50 else np.zeros(len(some), bool)
+        numbers_of = np.full(len(some), np.nan)
+        unsure = np.flatnonzero(~no_number)
+        for n, cell in zip(unsure.tolist(), some[unsure].strings(), strict=True):
+            number = _number(cell, self.decimal_comma)
+            no_number[n] = number is None
+            numbers_of[n] = np.nan if number is None else number
+        wrong = rows
+        if not no_number.all():
+            values[rows] = numbers_of[which]
+            wrong = rows[no_number[which]]
+        if wrong.size:
+            self._add_words(cells, lines, int(wrong[0]), some[no_number])
+        elif self.decimal_comma and plain is not None:
+            first_rows = np.full(len(some), len(cells))
+            np.minimum.at(first_rows, which, rows)
+            self.forms.add(cells, lines, [*_first_of_each_form(cells, plain), *first_rows])
+        known = len(values) - int(np.count_nonzero(np.isnan(values)))
+        self.counts = numbers + known, others + len(wrong)
+        self.values.append(values)
+        if self.texts is not None:
+            some, which = cells.different() if plain is not None else (some, which)
+            self.texts.append(np.array(some.stripped(), object)[which])
+
+    def _add_words(self, cells: Cells, lines: np.ndarray, first: int, words: Cells) -> None:
+        """The first row of a block with a cell that is no number, and all such cells."""
+        if self.fault is None:
+            self.fault = int(lines[first]), cells[np.array([first])].stripped()[0]
+            if self.texts is None and looks_like_date(self.fault[1]) and not self.values:
+                self.texts = []
+        if len(self.words) <= MAX_WORDS:
+            self.words.update(words.stripped())
+
+    def number_of_words(self) -> int:
+        """How many different cells there are if most are words, else 0; dates count as many."""
+        if not self.has_words:
+            return 0
+        if self.has_dates:
+            return MAX_WORDS + 1
+        values = np.concatenate([part[~np.isnan(part)] for part in self.values])
+        return len(self.words) + len(np.unique(values))
+
+
 class _Columns:
     """The columns of a table while it is being read."""
 
     def __init__(
-        self, names: list[str], text: tuple[str, ...], decimal_comma: bool, unit: str = "line"
+        self,
+        names: list[str],
+        text: tuple[str, ...],
+        decimal_comma: bool,
+        unnamed: set[int],
+        unit: str = "line",
     ):
-        self.names, self.decimal_comma, self.unit = names, decimal_comma, unit
-        self.numbers: dict[str, list[np.ndarray]] = {name: [] for name in names}
-        self.texts: dict[str, list[str]] = {
-            name: [] for name in names if name in text or is_time(name)
+        self.names, self.decimal_comma, self.unnamed = names, decimal_comma, unnamed
+        self.unit = unit
+        self.asked = {name for name in names if name in text or is_time(name)}
+        self.columns = {name: _Column(name in self.asked, decimal_comma) for name in names}
+        self.lines: list[np.ndarray] = []
+
+    def add(self, block: Block) -> None:
+        for column, cells in zip(self.columns.values(), block.columns, strict=True):
+            column.add(cells, block.lines)
+        self.lines.append(block.lines)
+
+    def late_dates(self) -> list[str]:
+        """The columns of dates whose texts were not kept, because they begin with other cells."""
+        return [
+            n for n, column in self.columns.items() if column.has_dates and column.texts is None
+        ]
+
+    def table(self, path: Path | str) -> Table:
+        faults = {
+            name: Fault.of_cell(f"{self.unit} {column.fault[0]}", column.fault[1])._replace(
+                words=column.number_of_words()
+            )
+            for name, column in self.columns.items()
+            if column.fault
         }
-        self.faults: dict[str, Fault] = {}
-        self.words: dict[str, set[str]] = {}
-        self.forms = {name: Forms() for name in names} if decimal_comma else {}
-
-    def add(self, rows: list[list[str]], lines: list[int]) -> None:
-        """More rows, the last of those with these lines."""
-        if not rows:
-            return
-        first = len(lines) - len(rows)
-        for name, cells in zip(self.names, zip(*rows, strict=True), strict=True):
-            if name in self.texts:
-                self.texts[name].extend(cell.strip() for cell in cells)
-            if name in self.faults:
-                self._count_words(name, cells)
-                continue
-            values, commas = _plain(cells), False
-            if values is None:
-                column = [_number(cell, self.decimal_comma) for cell in cells]
-                if None in column:
-                    at = column.index(None)
-                    cell = cells[at].strip()
-                    self.faults[name] = Fault.of_cell(f"{self.unit} {lines[first + at]}", cell)
-                    self.forms.pop(name, None)
-                    numbers = sum(x is not None and x == x for x in column)
-                    if not first and column.count(None) > numbers and not GROUPED.fullmatch(cell):
-                        self._begin_words(name, cells, cell)
-                    continue
-                values = np.array(column, float)
-                commas = True
-            if name in self.forms:
-                self.forms[name].add(cells, lines[first:], commas)
-            self.numbers[name].append(values)
-
-    def _begin_words(self, name: str, cells: tuple[str, ...], first: str) -> None:
-        """Most cells of a column are words: count them, and keep them if they are dates."""
-        self.words[name] = set()
-        if looks_like_date(first):
-            self.texts.setdefault(name, [cell.strip() for cell in cells])
-            self.words[name] = {*map(str, range(MAX_WORDS + 1))}  # too many to be kinds
-        self._count_words(name, cells)
-
-    def _count_words(self, name: str, cells: tuple[str, ...]) -> None:
-        if name in self.words and len(self.words[name]) <= MAX_WORDS:
-            self.words[name].update(map(str.strip, cells))
-
-    def table(self, path: Path | str, lines: np.ndarray, unnamed: set[int]) -> Table:
-        for name, where, what in conflicts(self.forms):
-            self.faults[name] = Fault(where, what, numbers=True)
+        if self.decimal_comma:
+            forms = {n: column.forms for n, column in self.columns.items() if n not in faults}
+            for name, where, what in conflicts(forms):
+                faults[name] = Fault(where, what, numbers=True)
         numbers = {
-            name: np.concatenate(parts)
-            for name, parts in self.numbers.items()
-            if parts and name not in self.faults
+            name: np.concatenate(column.values)
+            for name, column in self.columns.items()
+            if column.values and name not in faults
         }
         # Without a name: row numbers, or nothing at all behind the last delimiter.
-        nothing = {n for n in unnamed if np.isnan(numbers.get(self.names[n], np.zeros(1))).all()}
-        left_out = nothing | (unnamed & {0})
+        nothing = {
+            n for n in self.unnamed if np.isnan(numbers.get(self.names[n], np.zeros(1))).all()
+        }
+        left_out = nothing | (self.unnamed & {0})
         kept = [name for n, name in enumerate(self.names) if n not in left_out]
-        texts = {name: np.array(cells, object) for name, cells in self.texts.items()}
-        for name, words in self.words.items():
-            count = sum(word.lower() not in MISSING for word in words)
-            self.faults[name] = self.faults[name]._replace(words=count)
-        return Table(path, kept, numbers, texts, self.faults, lines)
+        texts = {
+            name: np.concatenate([np.empty(0, object), *column.texts])
+            for name, column in self.columns.items()
+            if column.texts is not None and (name in self.asked or column.has_dates)
+        }
+        lines = np.concatenate([np.empty(0, int), *self.lines])
+        return Table(path, kept, numbers, texts, faults, lines)
 
 
-def _plain(cells: tuple[str, ...]) -> np.ndarray | None:
-    """All cells as numbers at once, where they are written plainly."""
-    try:
-        values = np.array(cells).astype(float)
-    except ValueError:
-        return None
-    plain = np.isfinite(values).all() and not any("_" in cell for cell in cells)
-    return values if plain else None
+def _first_of_each_form(cells: Cells, plain: PlainNumbers) -> list[int]:
+    """The rows in which a form that `Forms` knows is for the first time, and perhaps others."""
+    first_bytes = np.frombuffer(cells.text, np.uint8)[plain.begins]
+    digits = cells.ends - plain.begins - plain.decimals - (plain.marks > 0)
+    unsure = (plain.decimals == 3) & (digits >= 1) & (digits <= 3)
+    unsure &= first_bytes != ord("0")
+    form = np.where(plain.marks > 0, 4 * plain.marks.astype(int) + unsure, digits > 3)
+    form = np.where(plain.read, form, -1)
+    return np.unique(form, return_index=True)[1].tolist()
 
 
 UNSURE = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}", re.ASCII)
@@ -327,20 +514,21 @@ class Forms:
         self.small: Place | None = None  # a whole number below 1000
         self.large = False  # whether a whole number above 999 has no separator
 
-    def add(self, cells: Sequence[str], lines: Sequence[int], commas: bool) -> None:
-        """More cells, all numbers or missing; `commas` says whether some may have a comma."""
-        settled = "." in self.sure or (self.small and self.large and "." not in "".join(cells))
-        if settled and not commas:
-            return  # nothing here can say more
-        for line, cell in zip(lines, map(str.strip, cells), strict=True):
-            mark = "," if "," in cell else "." if "." in cell else ""
-            if mark:
-                places = self.unsure if UNSURE.fullmatch(cell) else self.sure
-                places.setdefault(mark, (line, cell))
-            elif SMALL.fullmatch(cell):
-                self.small = self.small or (line, cell)
-            elif WHOLE.fullmatch(cell):
-                self.large = True
+    def add(self, cells: Cells, lines: np.ndarray, rows: Iterable[int]) -> None:
+        """More cells, all numbers or missing; `rows` has the first of each form, in any order."""
+        chosen = np.array(sorted({*rows}), int)
+        for line, cell in zip(lines[chosen].tolist(), cells[chosen].strings(), strict=True):
+            self._add(line, cell.strip())
+
+    def _add(self, line: int, cell: str) -> None:
+        mark = "," if "," in cell else "." if "." in cell else ""
+        if mark:
+            places = self.unsure if UNSURE.fullmatch(cell) else self.sure
+            places.setdefault(mark, (line, cell))
+        elif SMALL.fullmatch(cell):
+            self.small = self.small or (line, cell)
+        elif WHOLE.fullmatch(cell):
+            self.large = True
 
 
 def conflicts(columns: Mapping[str, Forms]) -> Iterator[tuple[str, str, str]]:

@@ -168,3 +168,12 @@ def test_a_huge_sparse_file_is_refused_by_its_header(tmp_path):
 
 class Wrapped(eqx.Module):
     W: jax.Array
+
+
+def test_numbers_of_the_other_byte_order_are_kept(tmp_path):
+    """They were written as they lie in memory, and read back as other numbers."""
+    there = {"w": np.arange(4.0), "n": np.arange(3, dtype=np.int16)}
+    swapped = {name: x.astype(x.dtype.newbyteorder(">")) for name, x in there.items()}
+    save_weights(tmp_path / "w.safetensors", swapped)
+    read = load_weights(tmp_path / "w.safetensors", like=there)
+    assert all(np.array_equal(read[name], there[name]) for name in there)

@@ -157,7 +157,9 @@ def pack(tree: Any, notes: dict[str, str] | None = None) -> list[bytes | memoryv
         >>> sorted(safetensors.numpy.load(b"".join([header, *arrays])))
         ['R', 'W', 'b']
     """
-    arrays = {name: np.asarray(x) for name, x in _named(tree).items()}
+    # The format has little-endian numbers alone, which are native wherever JAX runs.
+    arrays = {n: np.asarray(x) for n, x in _named(tree).items()}
+    arrays = {n: x.astype(x.dtype.newbyteorder("="), copy=False) for n, x in arrays.items()}
     # Wide numbers first, so that every array is aligned.
     names = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))
     parts = [np.ascontiguousarray(arrays[n]).reshape(-1).view(np.uint8).data for n in names]

@@ -1,6 +1,7 @@
 """`ostinato contrast` and `ostinato compare`."""
 
 import json
+import os
 
 import pytest
 
@@ -73,6 +74,18 @@ def test_what_is_not_a_run_cannot_be_compared(ostinato, tmp_path):
     }.items():
         code, out, err = ostinato("compare", *arguments)
         assert code == 2 and not out and words in err
+
+
+def test_a_comparison_replaces_only_pages(ostinato, adding_run, tmp_path):
+    (tmp_path / "sales.csv").write_text("sold\n1\n")
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("sales.csv", "pipe"):
+        code, out, err = ostinato("compare", adding_run, "--html", name)
+        assert code == 2 and not out and f"{name}, which is not a page of Ostinato" in err
+    assert (tmp_path / "sales.csv").read_text() == "sold\n1\n"
+    for _ in range(2):
+        code, _, err = ostinato("compare", adding_run, "--html", "page.html")
+        assert code == 0, err
 
 
 def test_values_of_settings_are_those_of_toml():

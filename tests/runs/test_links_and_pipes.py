@@ -70,6 +70,13 @@ def test_the_lens_does_not_write_through_a_link(run, tmp_path):
     assert not [*(tmp_path / "elsewhere").iterdir()] and not (run.path / "report.html").exists()
 
 
+def test_the_lens_says_so_before_it_measures(ostinato, run, monkeypatch):
+    (run.path / "report").symlink_to("checkpoints")
+    monkeypatch.setattr("ostinato.cli.lens.subject", lambda *_: pytest.fail("it has measured"))
+    code, _, err = ostinato("lens", run.path)
+    assert code == 2 and err.count("\n") == 1 and "report is a symbolic link" in err
+
+
 def test_tensorboard_does_not_write_through_a_link(ostinato, run, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     (run.path / "tensorboard").symlink_to(tmp_path / "elsewhere")

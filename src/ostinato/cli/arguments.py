@@ -74,6 +74,34 @@ def check_new_file(target: Path, option: str, read: Path | None = None) -> None:
         raise BadInput(f"{option} would replace what is read, {read}; give another file")
 
 
+def check_page(target: Path, option: str) -> None:
+    """Refuse a file for a page that cannot be written, or that would replace anything but a page.
+
+    Example:
+        >>> Path("sales.csv").touch()
+        >>> check_page(Path("sales.csv"), "--html")
+        Traceback (most recent call last):
+        ostinato.errors.BadInput: --html would replace sales.csv, which is not a page...
+    """
+    check_new_file(target, option)
+    if not target.exists():
+        return
+    head = b""
+    try:
+        if target.is_file():  # a pipe would block
+            with target.open("rb") as file:
+                head = file.read(1 << 16)
+    except OSError as error:
+        raise BadInput(f"{option} {target} cannot be read: {error.strerror}") from None
+    if OURS not in head:
+        raise BadInput(
+            f"{option} would replace {target}, which is not a page of Ostinato; give another file"
+        )
+
+
+OURS = " – Ostinato</title>".encode()
+
+
 def check_seed(seed: int | None) -> None:
     """Refuse a seed of more than 32 bits, which JAX would truncate."""
     if not 0 <= (seed or 0) <= MAX_SEED:

@@ -9,7 +9,7 @@ from typer import Argument, Option
 from ..contrast.comparison import comparison_page, read_logs, results_table, settings_table
 from ..files import write_whole
 from ..runs import open_run
-from .arguments import Json, check_new_file, path
+from .arguments import Json, check_page, path
 from .output import print_json, show_table, writing
 from .progress import progress
 
@@ -34,7 +34,7 @@ def compare(
     """
     opened = [open_run(run) for run in runs]
     target = html or Path(PAGE)
-    check_new_file(target, "--html")
+    check_page(target, "--html")
     with progress(quiet=as_json) as report:
         logs = read_logs(opened, report)
         report(0, None, "drawing the page")

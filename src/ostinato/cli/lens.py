@@ -10,7 +10,7 @@ from typer import Option
 from ..lens.doctor.evidence import Finding
 from ..report.measures import check_measures, measure
 from ..report.page import Section, Table
-from ..report.run_page import write_page
+from ..report.run_page import pictures_of_run, write_page
 from ..report.subject import RunCourse, course, subject
 from ..runs import examine, open_run
 from ..runs.loop.processes import all_or_none
@@ -73,6 +73,7 @@ def lens(
     opened, first = open_run(run), process_index() == 0
     if out is not None:
         check_new_folder(out, "--out")
+    pictures_of_run(opened)  # what takes long comes after what may be refused
     with progress(quiet=as_json or not first) as report:
         report(0, None, "reading the data and the network")
         with all_or_none():

@@ -86,6 +86,11 @@ def write_report(
     return write_page(about, findings, folder, measures=measures, report=report)
 
 
+def pictures_of_run(run: Run) -> Path:
+    """The folder of a run for pictures, which must not be a link."""
+    return unlinked(run.path, run.path / "report")
+
+
 def write_page(
     about: RunCourse,
     findings: list[Finding],
@@ -96,7 +101,7 @@ def write_page(
 ) -> Path:
     """`write_report` of a run whose data and network have been read."""
     run = about.run
-    inside = unlinked(run.path, run.path / "report")
+    inside = pictures_of_run(run)
     page = page_of(about, findings, report)
     page = dataclasses.replace(page, sections=[*page.sections, *measures])
     path = (run.path if folder is None else folder) / PAGE

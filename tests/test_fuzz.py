@@ -48,7 +48,11 @@ def first_failure(area, count, scratch, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "area, count", [("tables", 50), ("everyday", 30), ("visitors", 25), ("labels", 150)]
+    "area, count",
+    [
+        *(("tables", 50), ("everyday", 30), ("visitors", 25), ("labels", 150)),
+        *(("connections", 6), ("series_elsewhere", 40)),
+    ],
 )
 def test_a_sample_passes(area, count, tmp_path, monkeypatch):
     assert first_failure(area, count, tmp_path, monkeypatch) is None
@@ -64,6 +68,12 @@ PLANTED = {
     "the token": ("visitors", "ostinato.studio.guard.Guard._has_cookie", lambda *_: True),
     "the deadline": ("visitors", "ostinato.web.impatient", lambda: "h11"),
     "damaged labels": ("labels", "ostinato.runs.folder.labels._kept", lambda path: {}),
+    "health checks": ("connections", "ostinato.serving.gate.ALWAYS", ()),
+    "times of programs": (
+        "series_elsewhere",
+        "ostinato.export.programs.ordered",
+        lambda about: ([], True),
+    ),
     "the folder": ("visitors", "ostinato.studio.folder.inside", lambda folder, name: folder / name),
 }
 

@@ -5,12 +5,14 @@ from collections.abc import Callable
 from .artefacts import artefacts
 from .broken_cells import broken_cells
 from .command_line import command_line
+from .connections import connections
 from .everyday import everyday
 from .folders import folders
 from .labels import labels
 from .library import library
 from .modules import modules
 from .outcomes import Case
+from .series_elsewhere import series_elsewhere
 from .settings import settings
 from .strangers import links, strangers
 from .subclasses import subclasses
@@ -28,6 +30,8 @@ AREAS: dict[str, tuple[Callable[[Case], str], int]] = {
     "tables": (tables, 150),
     "everyday": (everyday, 60),
     "visitors": (visitors, 90),
+    "connections": (connections, 20),
+    "series_elsewhere": (series_elsewhere, 40),
     "labels": (labels, 20),
     "texts": (texts, 70),
     "settings": (settings, 60),

@@ -60,6 +60,7 @@ class Setting:
             it makes.
         of_file: whether it says what is read from files, so that a constructor, which is given the
             data, does not take it.
+        number: whether its text may also be given as a number.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Setting:
     among: tuple[str, ...] | None = None
     read: Callable[[Any], Any] | None = None
     of_file: bool = False
+    number: bool = False
 
 
 def setting(
@@ -85,6 +87,7 @@ def setting(
     among: tuple[str, ...] | None = None,
     read: Callable[[Any], Any] | None = None,
     of_file: bool = False,
+    number: bool = False,
 ) -> Any:
     """A dataclass field with help and checks; see `Setting`.
 
@@ -96,7 +99,8 @@ def setting(
         2
     """
     checks = {"min": min, "max": max, "below": below, "among": among, "read": read}
-    return dataclasses.field(default=default, metadata={"help": help, **checks, "of_file": of_file})
+    kind = {"of_file": of_file, "number": number}
+    return dataclasses.field(default=default, metadata={"help": help, **checks, **kind})
 
 
 def settings_of(kind: type) -> dict[str, Setting]:
@@ -193,6 +197,8 @@ def checked(setting: Setting, value: Any) -> Any:
     if expected is tuple:
         return _numbers(setting, value)
     value = _plain(value)
+    if setting.number:
+        value = as_number_text(value)
     _check_one(setting, value)
     if setting.read is not None:
         try:
@@ -284,6 +290,18 @@ def _check_one(setting: Setting, value: Any) -> None:
         raise BadInput(f"{name} must be below {setting.below}, got {shown(value)}")
     if setting.among is not None and value not in setting.among:
         raise BadInput(f"{name} must be one of {', '.join(setting.among)}; got {as_words(value)}")
+
+
+def as_number_text(value: Any) -> Any:
+    """A number as the text that stands for it; anything else as it is.
+
+    Example:
+        >>> as_number_text(1.0), as_number_text(0.5), as_number_text("2x")
+        ('1', '0.5', '2x')
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def as_words(value: str) -> str:

@@ -33,7 +33,7 @@ import jax.numpy as jnp
 from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
-from ..settings import options, setting
+from ..settings import as_number_text, options, setting
 from ..weights import trained
 from .clipping import Average, check_clip, clip_factor, no_average, norms_of, times_average
 from .gradients import Full, Gradient, GradientLearner, GradientSettings, conjugate
@@ -161,7 +161,9 @@ class FirstOrder(GradientLearner):
         schedule: str = setting("cosine", f"how the rate changes: {', '.join(SCHEDULES)}")
         warmup: int = setting(0, "steps over which the rate rises from zero", min=0)
         clip: str = setting(
-            "1", "largest gradient norm: a number, '2x' the average (or 'auto'), or 'off'"
+            "1",
+            "largest gradient norm: a number, '2x' the average (or 'auto'), or 'off'",
+            number=True,
         )
         weight_decay: float | None = setting(
             None,
@@ -189,6 +191,7 @@ class FirstOrder(GradientLearner):
     def __post_init__(self) -> None:
         if self.name not in FIRST_ORDER:
             raise BadInput(f"there is no learner {self.name!r}; there are {', '.join(FIRST_ORDER)}")
+        object.__setattr__(self, "clip", as_number_text(self.clip))
         check_clip(self.clip)
         factor(self.schedule, self.steps, epoch=self.epoch or 1.0)
 

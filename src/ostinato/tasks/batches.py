@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from ..data import Batch
-from ..errors import BadInput
+from ..errors import BadInput, first_line
 from ..settings import checked_kind, shown
 from .checks import checked_count, is_whole
 
@@ -105,7 +105,7 @@ class Batches(abc.ABC):
 
 
 def _checked_batch(batch: Callable[..., Batch]) -> Callable[..., Batch]:
-    """The method `batch`, which refuses a wrong number, and a wrong or too large size."""
+    """The method `batch`, which refuses wrong arguments, and answers that are no batch."""
 
     @functools.wraps(batch)
     def checked(self: Batches, index: int, size: int, *more: Any, **named: Any) -> Batch:
@@ -113,9 +113,11 @@ def _checked_batch(batch: Callable[..., Batch]) -> Callable[..., Batch]:
             raise BadInput(f"batches are numbered from 0, got {shown(index)}")
         checked_count(size, f"{self.unit} of a batch")
         try:
-            return batch(self, index, size, *more, **named)
+            made = batch(self, index, size, *more, **named)
         except MemoryError as error:
-            raise BadInput(f"a batch of {size} {self.unit} is too large: {error}") from None
+            words = f"a batch of {size} {self.unit} is too large: {first_line(error)}"
+            raise BadInput(words) from None
+        return checked_kind(f"batch {index} of the task {self.name}", made, Batch, "a Batch")
 
     return checked
 
@@ -126,8 +128,9 @@ def _checked_held_out(held_out: Callable[..., Any]) -> Callable[..., Iterator[Ba
     @functools.wraps(held_out)
     def checked(self: Batches, part: str, size: int) -> Iterator[Batch]:
         batches = held_out(self, part, size)
-        what = "an iterator over batches"
-        return iter(checked_kind(f"held_out of the task {self.name}", batches, Iterable, what))
+        what, name = "an iterator over batches", f"held_out of the task {self.name}"
+        batches = checked_kind(name, batches, Iterable, what)
+        return (checked_kind(f"a batch of {name}", one, Batch, "a Batch") for one in batches)
 
     return checked
 

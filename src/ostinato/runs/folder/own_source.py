@@ -5,12 +5,35 @@ once (`SystemError: AST constructor recursion depth mismatch`), and runs are cre
 a class is found by its code object instead: `compile` to bytecode is safe in threads.
 """
 
+import contextlib
 import inspect
 import linecache
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from types import CodeType
+
+OURS = __name__.split(".")[0]
+LIBRARIES = {OURS, "equinox", "jax", "jaxlib", "numpy", "optax", *sys.stdlib_module_names}
+
+
+def package_of(of: type | Callable) -> str:
+    """The top-level package of a class or function."""
+    return of.__module__.split(".")[0]
+
+
+def own_classes(kind: type) -> list[type]:
+    """A class and its bases, as far as they are a user's."""
+    return [one for one in kind.__mro__ if package_of(one) not in LIBRARIES]
+
+
+def own_files(kind: type) -> set[str]:
+    """The files that a user's class and its bases are from."""
+    files = set()
+    for one in own_classes(kind):
+        with contextlib.suppress(OSError, TypeError):  # typed interactively
+            files.add(inspect.getfile(one))
+    return files
 
 
 def own_source(parts: list[type] | list[Callable]) -> str:

@@ -11,7 +11,6 @@ Classes of Ostinato are described by name only, because they may move within the
 import dataclasses
 import hashlib
 import platform
-import sys
 from collections.abc import Callable
 from functools import cache
 from importlib.metadata import version
@@ -27,10 +26,7 @@ from ...settings import as_words, shown
 from ...tasks import Task
 from ..config import Config
 from ..network.budget import Units
-from .own_source import own_source
-
-OURS = __name__.split(".")[0]
-_LIBRARIES = {OURS, "equinox", "jax", "jaxlib", "numpy", "optax", *sys.stdlib_module_names}
+from .own_source import LIBRARIES, OURS, own_classes, own_source, package_of
 
 
 def described(part: Any) -> Any:
@@ -164,21 +160,16 @@ def _words(value: Any) -> str:
 
 def _code(of: type | Callable) -> dict[str, str]:
     """The name of a class or function, and a fingerprint of its source if it is user code."""
-    if _root(of) == OURS:
+    if package_of(of) == OURS:
         return {"class": of.__qualname__}
     description = {"class": f"{of.__module__}.{of.__qualname__}"}
-    if _root(of) not in _LIBRARIES and (source := _source(of)):
+    if package_of(of) not in LIBRARIES and (source := _source(of)):
         description["code"] = hashlib.sha256(source.encode()).hexdigest()[:16]
     return description
-
-
-def _root(of: type | Callable) -> str:
-    """The top-level package of a class or function."""
-    return of.__module__.split(".")[0]
 
 
 def _source(of: type | Callable) -> str:
     """The source of user code; of a class, with its bases."""
     if isinstance(of, type):
-        return own_source([c for c in of.__mro__ if _root(c) not in _LIBRARIES])
+        return own_source(own_classes(of))
     return own_source([of])

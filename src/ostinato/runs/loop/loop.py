@@ -27,6 +27,7 @@ from . import processes
 from .checkpointing import Keeper
 from .devices import Devices
 from .divergence import Diverged, Unsound, Watch
+from .own_errors import without_numbers
 from .prefetch import Prefetch, beside
 from .probe import Lens
 from .processes import Agreement, Wish
@@ -117,7 +118,8 @@ class Training:
                 self.validation.check(progress)
         except Diverged as diverged:
             self.keeper.save_good()
-            words = f"{diverged} Last good checkpoint: {self.keeper.kept()}"
+            said = self._wrong_batch(diverged.step) or str(diverged)
+            words = f"{said} Last good checkpoint: {self.keeper.kept()}"
             recorder.tell({**diverged.event, "words": words})
             raise Diverged(words, diverged.step) from None
         finally:
@@ -258,6 +260,12 @@ class Training:
         batch, size = self.task.batch_of(own, step, self.config.batch_size, length)
         # Windows of another length lie elsewhere in the text, so the state cannot be carried.
         return batch._replace(first=batch.first or length != self._length(step - 1)), size
+
+    def _wrong_batch(self, step: int) -> str | None:
+        """What is wrong with the batch of a step whose loss is not finite, if anything is."""
+        if wrong := without_numbers(self._batch(step - 1)):
+            return f"batch {step - 1} of the task {self.task.name} holds {wrong}; mend the data."
+        return None
 
     def _length(self, step: int) -> int | None:
         if self.config.curriculum is None:

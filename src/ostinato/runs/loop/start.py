@@ -31,6 +31,7 @@ from ..network.parts import Sizes
 from . import processes
 from .devices import Devices
 from .loop import Listener, Training
+from .own_errors import own_errors
 from .step import RunGroup
 
 
@@ -81,7 +82,8 @@ def train(
     if listener is not None and not callable(listener):
         raise BadInput(f"listener must be a function of an event; got {shown(listener)}")
     path = checked_path("folder", folder)
-    with precision(config):
+    kind = config.task.kind if task is None else type(task)
+    with precision(config), own_errors(kind, path):
         return _train(config, path, resume, listener, task, network, learner)
 
 
@@ -89,7 +91,7 @@ def train_with(
     group: RunGroup, config: Config, folder: Path, resume: bool, listener: Listener | None
 ) -> Run:
     """`train`, in a group of runs."""
-    with precision(config):
+    with precision(config), own_errors(config.task.kind, folder):
         return _train(config, folder, resume, listener, group=group)
 
 
@@ -131,7 +133,7 @@ def _train(
         used = values_used(config, task, method, units)
         if run:
             run.check(task, network, used, method)
-        facts |= processes.facts(config.as_json(), task, network)
+        facts |= processes.facts(_settings(config), task, network)
     devices = Devices.of(config, task)
 
     def trained(run: Run) -> Run:
@@ -145,6 +147,16 @@ def _train(
         run = trained(_onlooker(path, config, task, given, used))
     processes.wait_for_all()  # so that the folder is complete
     return run if first or not is_run(path) else open_run(path)
+
+
+def _settings(config: Config) -> dict[str, Any]:
+    """The settings that all processes must share; the file may lie elsewhere on each machine.
+
+    Whether it holds the same is seen by the fingerprint of the data.
+    """
+    settings = config.as_json()
+    task = {name: value for name, value in settings["task"].items() if name != "file"}
+    return {**settings, "task": task}
 
 
 def _onlooker(path: Path, config: Config, task: Task, given: list[str], used: dict) -> "Onlooker":

@@ -9,7 +9,7 @@ import pytest
 from ostinato.cells import LSTM, Cell, Jordan
 from ostinato.cells.building import input_size
 from ostinato.testing import Case, CellError, check_cell
-from ostinato.testing.check import CHECKS
+from ostinato.testing.check import CHECKS, STAGES
 from ostinato.testing.derivatives import derivative_is_right
 from planted_faults import FAULTS, Mine, parameter
 from planted_faults._numbers import scaled
@@ -211,3 +211,78 @@ class OneOutput(Cell):
 
 def test_input_size_of_a_cell_with_one_number_as_output():
     assert input_size(OneOutput()) == 3
+
+
+class InPlace(Mine):
+    """Asks its state for what only JAX's arrays have."""
+
+    def step(self, state, u):
+        return super().step(state.at[..., 0].multiply(0.5), u)
+
+
+@jax.custom_jvp
+def spike(v):
+    return (v > 0).astype(v.dtype)
+
+
+@spike.defjvp
+def _(values, changes):
+    ((v,), (change,)) = values, changes
+    return spike(v), change / (1 + jnp.abs(v)) ** 2
+
+
+class Spiking(Mine):
+    def step(self, state, u):
+        out = spike(state - 1)
+        state = 0.9 * state + u + self.gain * (out @ self.R) - out
+        return state, out
+
+
+@jax.custom_vjp
+def backwards_only(v):
+    return (v > 0).astype(v.dtype)
+
+
+backwards_only.defvjp(lambda v: (backwards_only(v), v), lambda v, slope: (slope / (1 + v**2),))
+
+
+class BackwardsOnly(Mine):
+    def step(self, state, u):
+        h = 0.9 * state + u + self.gain * (backwards_only(state) @ self.R)
+        return h, h
+
+
+CALLS = []
+
+
+class CountsCalls(Mine):
+    """Another step from the sixth call on, after `step_is_pure` has called it three times."""
+
+    def step(self, state, u):
+        CALLS.append(1)
+        return super().step(state, u if len(CALLS) < 6 else 2 * u)
+
+
+def test_the_state_is_one_of_jax():
+    assert check_cell(InPlace(), quick=True)
+
+
+def test_a_surrogate_derivative_is_announced():
+    assert "is wrong" in line(Spiking(), quick=True)
+    passed = check_cell(Spiking(), surrogate=True)
+    assert {*passed} == {check.__name__ for check in CHECKS} - {"derivative_is_right"}
+
+
+def test_a_surrogate_for_reverse_mode_alone_is_told_to_be_one_for_both():
+    assert "a custom_vjp has no forward mode" in line(BackwardsOnly(), surrogate=True)
+
+
+def test_a_step_that_counts_its_calls_is_impure():
+    CALLS.clear()
+    assert "step is not pure: called again later" in line(CountsCalls())
+
+
+def test_the_quick_level_has_everything_but_the_last_stage():
+    passed = check_cell(Mine(), quick=True)
+    assert passed == [check.__name__ for stage in STAGES[:-1] for check in stage]
+    assert "derivative_is_right" in passed and "padding_changes_nothing" not in passed

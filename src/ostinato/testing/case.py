@@ -38,6 +38,7 @@ class Case:
             with that setting.
         in_rows, alone: what `running` compiles, and its results of each sequence alone.
         right_over_seeds: what `derivatives` found with each `memory`.
+        first_step: a state, `inputs(x)` and what `step` gave for them, if it has been called.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class Case:
         self.in_rows: Callable[..., tuple] | None = None
         self.alone: dict[int, Any] = {}
         self.right_over_seeds: dict[str, bool] = {}
+        self.first_step: tuple[Any, Any, Any] | None = None
 
     @cached_property
     def xs(self) -> np.ndarray:

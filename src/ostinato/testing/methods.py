@@ -134,20 +134,38 @@ def _rounded_to(jaxpr: Any) -> Any:
 def step_is_pure(case: Case) -> None:
     """The same state and input give the same result, compiled or not."""
     before = jax.tree.map(lambda x: x, case.cell)
-    state = case.start
-    u, third = case.once(case.cell, state, case.xs[0])
-    first, second = case.cell.step(state, u), case.cell.step(state, u)
-    for other, how in ((second, "called twice"), (third, "compiled")):
+    state = jax.tree.map(jnp.asarray, case.start)
+    u, compiled = case.once(case.cell, state, case.xs[0])
+    first = case.cell.step(state, u)
+    case.first_step = (state, u, first)
+    for other, how in ((case.cell.step(state, u), "called twice"), (compiled, "compiled")):
         if distance(first, other) > 1e-12 * scale(first):
-            raise CellError(
-                f"step is not pure: {how} with the same state and input it gives another result; "
-                "it must depend on its arguments and parameters alone"
-            )
+            raise CellError(_impure(how))
     if not same_structure(case.cell, before):
         raise CellError(
             "step changes a list or dictionary in a field of the cell: return what changes as part "
             "of the state"
         )
+
+
+def refuse_impurity(case: Case) -> None:
+    """Refuse a step that gives another result by now than it did in `step_is_pure`."""
+    if case.first_step is None:
+        return
+    state, u, first = case.first_step
+    try:
+        again = case.cell.step(state, u)
+    except Exception:  # another check has its words for what the cell raises
+        return
+    if not same_structure(first, again) or distance(first, again) > 1e-12 * scale(first):
+        raise CellError(_impure("called again later"))
+
+
+def _impure(how: str) -> str:
+    return (
+        f"step is not pure: {how} with the same state and input it gives another result; it must "
+        "depend on its arguments and parameters alone, so a count of steps belongs in the state"
+    )
 
 
 @of_steps

@@ -26,10 +26,10 @@ import numpy as np
 from measure import machine, table
 from ostinato.cells import LSTM
 from ostinato.data import Vocabulary
+from ostinato.data.generated.everyday import book_text
 from ostinato.lens import find_unit, pattern, read
 from ostinato.runs import Inside, look_inside, open_run
 from ostinato.tasks.text.passages import TextPassage
-from ostinato.tasks.text.text import embedded_text
 from ostinato.wiring import Network, OneHot, Readout
 
 PATTERNS = ("brackets", "quotes", "line", "word", "regex:^ +", "regex:#.*")
@@ -52,7 +52,7 @@ def search(states: Any, name: str, pieces: list[str]) -> Any:
 
 def new(units: int, characters: int) -> tuple[Network, TextPassage]:
     """A network with new weights, and a text."""
-    text = embedded_text()[:characters]
+    text = book_text()[:characters]
     vocabulary = Vocabulary.of_text(text)
     one, two = jax.random.split(jax.random.key(0))
     size = len(vocabulary)

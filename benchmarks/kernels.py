@@ -25,9 +25,9 @@ import ostinato
 from kernels_torch import LOOPS, Graph
 from measure import gauss_newton_products, milliseconds, publish, table
 from ostinato.cells import GRU, LSTM, MLSTM, MRNN, PeepholeLSTM, initialisers
+from ostinato.data.generated.everyday import book_text
 from ostinato.runs import Config
 from ostinato.tasks import Text
-from ostinato.tasks.text.text import embedded_text
 from ostinato.wiring import LayerNorm
 from steps import Steps
 
@@ -267,7 +267,7 @@ def training_step(backend):
         precision="bfloat16",
         backend=backend,
     )
-    steps = Steps(config, Text.of(embedded_text(), length=length))
+    steps = Steps(config, Text.of(book_text(), length=length))
     given = jax.device_put(steps.batch(0).arrays)
     return milliseconds(lambda: steps.step(0, given), jax.block_until_ready, inner=4)
 

@@ -29,11 +29,11 @@ import numpy as np
 import torch
 
 from measure import publish, seconds, table
+from ostinato.data.generated.everyday import book_text
 from ostinato.decoding import sample
 from ostinato.runs import Config, train
 from ostinato.runs.folder.checkpoints import Checkpoints
 from ostinato.tasks import Text
-from ostinato.tasks.text.text import embedded_text
 from steps import Steps
 
 WARM = 10  # steps
@@ -194,7 +194,7 @@ def typical(call, repeats=STEPS):
 def single_steps() -> None:
     torch.set_num_threads(2)
     config = Config(cell="lstm", units=256, batch=32, length=100)
-    task = Text.of(embedded_text(), length=config.length)
+    task = Text.of(book_text(), length=config.length)
     steps, model, position = Steps(config, task), Torch(config, task.inputs), 0
     network = steps.network
 

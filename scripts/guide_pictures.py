@@ -4,6 +4,9 @@ Each is computed anew, and drawn on white, so that it can be read on a dark page
 are taken by chromium. All of them take about ten minutes.
 """
 
+import json
+import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -120,12 +123,41 @@ def taken(address: str, out: Path, height: int, before: str = "", width: int = 1
 
 
 def getting_started(out: Path) -> None:
-    """The report of a text model."""
+    """The report of the text model that the guide trains."""
     with tempfile.TemporaryDirectory() as folder:
-        ostinato("train", "--budget", 60000, "--steps", 400, "--run", "book", folder=folder)
-        ostinato("lens", "book", "--out", "report", folder=folder)
+        follow("getting_started", folder, "data", "train", "lens")
         (page,) = Path(folder).rglob("report*.html")
         taken(f"file://{page}", out, 1130)
+
+
+def export(out: Path) -> None:
+    """The page made of the guide's forecaster, with its table pasted."""
+    with tempfile.TemporaryDirectory() as folder:
+        follow("export", folder, "data make sales", "train sales.csv")
+        ostinato("export", "runs/sales", "--to", "html", "--out", "sales", folder=folder)
+        table = json.dumps(Path(folder, "sales.csv").read_text())
+        submit = f"table.value = {table}; form.requestSubmit()"
+        taken(f"file://{folder}/sales.html", out, 1000, submit, 1280)
+
+
+def book_writer(out: Path) -> None:
+    """The page at the end of the tutorial on a book."""
+    from pydoc_data.topics import topics
+
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "book.txt").write_text("\n\n".join(topics.values()), encoding="utf-8")
+        follow("tutorials/book", folder, "train", "export")
+        taken(f"file://{folder}/writer.html", out, 550, "form.requestSubmit()", 840)
+
+
+def follow(page: str, folder: str, *beginnings: str) -> None:
+    """Run the commands of a page that begin so, in their order."""
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    blocks = "\n".join(re.findall(r"```bash\n(.+?)```", text, re.DOTALL))
+    for line in blocks.replace("\\\n", " ").splitlines():
+        words = shlex.split(line, comments=True)[1:]
+        if " ".join(words).startswith(beginnings):
+            ostinato(*words, folder=folder)
 
 
 def doctor(out: Path) -> None:
@@ -154,17 +186,9 @@ def serving(out: Path) -> None:
             server.wait(20)
 
 
-PICTURES: dict[str, Callable[[Path], None]] = {
-    made.__name__: made
-    for made in (
-        streaming,
-        lens,
-        coming_from,
-        getting_started,
-        doctor,
-        serving,
-    )
-}
+MADE = (streaming, lens, coming_from, getting_started, export, doctor, serving)
+PICTURES: dict[str, Callable[[Path], None]] = {made.__name__: made for made in MADE}
+PICTURES["tutorials/book_writer"] = book_writer
 
 
 def main() -> None:

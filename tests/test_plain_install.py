@@ -1,7 +1,6 @@
 """Every command of the README does what it shows after a plain `pip install .`, in a small size."""
 
 import io
-import math
 import re
 import runpy
 import shlex
@@ -10,7 +9,6 @@ import warnings
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from ostinato.contrast import Spec, contrast
@@ -41,23 +39,9 @@ def shown():
     return [shlex.split(line, comments=True) for line in lines]
 
 
-def write_files(folder):
-    """The files that the README's commands read, and its examples."""
-    (folder / "book.txt").write_text("Once upon a time there was a book. " * 60)
-    rows = [f"{t},{math.sin(t / 5):.4f},{math.cos(t / 7):.4f}\n" for t in range(300)]
-    (folder / "data.csv").write_text("t,y,z\n" + "".join(rows))
-    x = np.random.default_rng(0).normal(size=(40, 12, 2))
-    y = (x.sum((1, 2)) > 0).astype(int)
-    np.savez(folder / "walks.npz", x=x, y=y, lengths=np.full(40, 12))
-    reviews = [f"{'good' if n % 3 else 'poor'},{n} words of review {n % 7}" for n in range(60)]
-    (folder / "reviews.csv").write_text("\n".join(["sentiment,review", *reviews, ""]))
-    (folder / "examples").symlink_to(ROOT / "examples")
-
-
 def test_the_commands_of_the_readme(tmp_path, ostinato, plain, monkeypatch):
-    write_files(tmp_path)
     lines, (table, forecast) = shown(), from_table_to_forecast()
-    assert len(lines) == 19 and all(words in lines for words in table)
+    assert len(lines) == 22 and all(words in lines for words in table)
     for words in lines:
         if words[0] == "pip":
             continue
@@ -78,7 +62,7 @@ def test_the_commands_of_the_readme(tmp_path, ostinato, plain, monkeypatch):
             assert all(line.startswith("data: ") for line in err.splitlines()), (words, err)
         if words in table and words[1] not in ("train", "lens"):
             assert max(map(len, out.splitlines())) <= 80, (words, out)
-    pages = [tmp_path / "runs" / name / "report.html" for name in ("series-SLSTM-1", "adding")]
+    pages = [tmp_path / "runs" / name / "report.html" for name in ("series-mlstm-1", "adding")]
     for page in pages:
         assert "pip install &#x27;.[plot]&#x27; in the source folder" in page.read_text()
         assert 'class="plot"' not in page.read_text()

@@ -110,7 +110,7 @@ def test_make(tmp_path, monkeypatch):
     (tmp_path / "stores.csv").write_text("my own")
     with pytest.raises(BadInput, match=r"stores.csv is there already, with other content"):
         run("make", "stores")
-    with pytest.raises(BadInput, match="there is no table 'shops' to make; there are stores"):
+    with pytest.raises(BadInput, match="there is no file 'shops' to make; there are stores"):
         run("make", "shops")
     with pytest.raises(BadInput, match="is a folder"):
         run("make", "stores", "--to", str(tmp_path))

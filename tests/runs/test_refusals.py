@@ -4,13 +4,13 @@ import jax
 import numpy as np
 import pytest
 
+from ostinato.data.generated.everyday import book_text
 from ostinato.errors import BadInput
 from ostinato.runs import Config
 from ostinato.runs.build import build_learner, build_task
 from ostinato.runs.config.refusals import HERE, MEMBERS, NETWORK, OF_HEADS, RUN, SETTINGS
 from ostinato.runs.network.models import make_network
 from ostinato.runs.network.parts import Sizes
-from ostinato.tasks.text.text import embedded_text
 from ostinato.weights import trained
 
 SETTING_ROWS = [
@@ -119,7 +119,7 @@ SETTING_ROWS = [
 ]
 
 SHARED = {"shard_vocabulary": True, "devices": 2}
-SYMBOLS = len(set(embedded_text()))  # of the documentation of this Python
+SYMBOLS = len(set(book_text()))  # of the documentation of this Python
 COUNT = next(count for count in (4, 3) if SYMBOLS % count)
 FEWER = SYMBOLS - SYMBOLS % COUNT
 OTHER = "" if SYMBOLS % 2 else ", or 2 devices"  # which share an even number

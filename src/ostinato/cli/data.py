@@ -10,6 +10,7 @@ import typer
 
 from ..data.datasets import DATASETS, File, get, locate, missing, named
 from ..data.generated.effects import effect_files
+from ..data.generated.everyday import book_text, reviews_table, walks_file
 from ..data.generated.stores import sales_table, store_table
 from ..errors import BadInput
 from ..files import cache_folder, write_whole
@@ -23,6 +24,9 @@ MADE: dict[str, Callable[[], dict[str, bytes]]] = {
     "stores": lambda: {".csv": store_table().encode()},
     "sales": lambda: {".csv": sales_table().encode()},
     "effect": effect_files,
+    "book": lambda: {".txt": book_text().encode()},
+    "walks": lambda: {".npz": walks_file()},
+    "reviews": lambda: {".csv": reviews_table().encode()},
 }
 
 Name = Annotated[str, typer.Argument(help=f"one of {', '.join(DATASETS)}")]
@@ -73,17 +77,18 @@ def path_(name: Name, as_json: Json = False) -> None:
 @app.command("make")
 def make_(
     name: Annotated[str, typer.Argument(help=f"one of {', '.join(MADE)}")],
-    to: Annotated[str, typer.Option(help="The file to write.", show_default="NAME.csv")] = "",
+    to: Annotated[str, typer.Option(help="The file to write.", show_default="as NAME says")] = "",
     as_json: Json = False,
 ) -> None:
     """Make files to try things with.
 
     stores: a table of the daily sales of three stores. sales: a plain one of a single store.
     effect: a sound before and after an overdrive, effect-dry.wav and effect-wet.wav; --to is then
-    their name without the end.
+    their name without the end. book: the documentation topics of Python, book.txt. walks: labelled
+    sequences, walks.npz. reviews: texts with labels, reviews.csv.
     """
     if name not in MADE:
-        raise BadInput(f"there is no table {name!r:.60} to make; there are {', '.join(MADE)}")
+        raise BadInput(f"there is no file {name!r:.60} to make; there are {', '.join(MADE)}")
     contents = MADE[name]()
     alone = len(contents) == 1 and to
     made = {Path(to if alone else (to or name) + end): x for end, x in contents.items()}

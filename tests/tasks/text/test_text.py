@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from ostinato.data import Vocabulary, read_symbols, reading
+from ostinato.data.generated.everyday import book_text
 from ostinato.data.splits import PARTS
 from ostinato.errors import BadInput
 from ostinato.runs import Config
 from ostinato.runs.build import build_task
 from ostinato.tasks import AnsweringTask, Pairs, Text
-from ostinato.tasks.text.text import embedded_text, streams
+from ostinato.tasks.text.text import streams
 from ostinato.tasks.windows import windows_of
 
 # Every symbol once and in the order of its number, so that a symbol says where it stands.
@@ -136,8 +137,8 @@ def test_vocabulary_names_what_it_does_not_know(strange):
         Vocabulary.of_text("ab").encode(f"ab{strange}b")
 
 
-def test_embedded_text_is_prose_and_code():
-    found = embedded_text()
+def test_book_text_is_prose_and_code():
+    found = book_text()
     assert len(found) > 300_000
     assert "def " in found and " the " in found and "\0" not in found
 

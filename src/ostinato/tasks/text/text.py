@@ -13,6 +13,7 @@ import numpy as np
 from ...cells import Model
 from ...data import Batch, Vocabulary, read_symbols
 from ...data.files import whole_path
+from ...data.generated.everyday import book_text
 from ...data.reading import notes_on
 from ...data.splits import divided, shares
 from ...data.text_table import JSON, suffix_of
@@ -136,7 +137,7 @@ class Text(Streamed, FileTask, TextTask, PassageTask):
         options = {"settings": settings, "seed": seed}
         vocabulary = None if kept is None else Vocabulary.from_json(kept["vocabulary"])
         if file is None:
-            text = embedded_text()
+            text = book_text()
             vocabulary = vocabulary or Vocabulary.of_text(text)
             return cls(vocabulary.encode(text), vocabulary, source="the embedded text", **options)
         with naming(file):
@@ -255,10 +256,3 @@ def _whole_path(file: str) -> str:
 
         file = str(text_path(file) or file)
     return whole_path(file)
-
-
-def embedded_text() -> str:
-    """The documentation topics in every CPython: half a megabyte of prose and code."""
-    from pydoc_data.topics import topics
-
-    return "\n".join(f"{name}\n{text}" for name, text in sorted(topics.items()))

@@ -22,7 +22,7 @@ from ostinato.settings import (
     setting,
     settings_of,
 )
-from ostinato.tasks import TASKS, Recall
+from ostinato.tasks import TASKS, Lorenz, Recall, Series
 
 SIZES = "sizes must be a whole number, or one per layer like [150, 130]; got"
 
@@ -133,6 +133,28 @@ def test_a_cell_s_settings_are_its_options_with_their_defaults(name):
     cell = kind(3, 4, key=jax.random.key(0), **options(kind.Settings()))
     same = kind(3, 4, key=jax.random.key(0))
     jax.tree.map(np.testing.assert_array_equal, cell, same)
+
+
+def test_a_setting_has_one_type_and_one_text():
+    """Whatever form its value is given in, in Python, a configuration or a file."""
+    series, levels = np.arange(400.0), (0.1, 0.5, 0.9)
+    texts = {"quantiles": "0.1,0.5,0.9", "split": "80/10/10"}
+    forms = [
+        {"quantiles": levels, "split": (0.8, 0.1, 0.1)},
+        {"quantiles": [*levels], "split": [0.8, 0.1, 0.1]},
+        {"quantiles": np.array(levels), "split": np.array([0.8, 0.1, 0.1])},
+        texts,
+    ]
+    for given in forms:
+        task = Series(series, **given)
+        assert {name: getattr(task.settings, name) for name in texts} == texts
+        assert (task.quantiles, len(task.parts["train"].there)) == (levels, 319)
+    config = Config(task="series", **texts)
+    assert {name: getattr(config, name) for name in texts} == texts
+    assert Config.from_json(config.as_json()) == config
+    splits = ((2 / 3, 1 / 3, 0), "66.6666666667/33.3333333333/0"), ((1, 0, 0), "100/0/0")
+    for given, text in splits:
+        assert Lorenz(split=given).settings.split == text
 
 
 def test_constructors_count_with_numbers_of_numpy():

@@ -37,14 +37,19 @@ def from_arguments(kind: type, given: Mapping[str, Any], ready: Any = None) -> A
     for name in given:
         if name not in known:
             raise BadInput(f"there is no setting {name!r}; there are {', '.join(known) or 'none'}")
-    return kind(
-        **{
-            name: value
-            if known[name].read and type(value) is not str
-            else checked(known[name], value)
-            for name, value in given.items()
-        }
-    )
+    return kind(**{name: _held(known[name], value) for name, value in given.items()})
+
+
+def _held(setting: Setting, value: Any) -> Any:
+    """What settings hold of an argument: one with a `write` is always its text.
+
+    The numbers of the sequences of each part, a mapping, have no text and stay what they are.
+    """
+    if setting.read is None or type(value) is str:
+        return checked(setting, value)
+    if setting.write is None or value is None or isinstance(value, Mapping):
+        return value
+    return checked(setting, setting.write(setting.read(value)))
 
 
 def check_arguments(

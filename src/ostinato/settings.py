@@ -58,6 +58,8 @@ class Setting:
         min, max, below, among: what a value must satisfy, each or `None`.
         read: turns a text into what the constructor takes, or `None`. A constructor also takes what
             it makes.
+        write: the inverse of `read`, or `None`: whatever form a value is given in, settings hold
+            its text.
         of_file: whether it says what is read from files, so that a constructor, which is given the
             data, does not take it.
         number: whether its text may also be given as a number.
@@ -73,6 +75,7 @@ class Setting:
     below: float | None = None
     among: tuple[str, ...] | None = None
     read: Callable[[Any], Any] | None = None
+    write: Callable[[Any], str] | None = None
     of_file: bool = False
     number: bool = False
 
@@ -86,6 +89,7 @@ def setting(
     below: float | None = None,
     among: tuple[str, ...] | None = None,
     read: Callable[[Any], Any] | None = None,
+    write: Callable[[Any], str] | None = None,
     of_file: bool = False,
     number: bool = False,
 ) -> Any:
@@ -98,7 +102,7 @@ def setting(
         >>> make(Mine, {"depth": 2}).depth
         2
     """
-    checks = {"min": min, "max": max, "below": below, "among": among, "read": read}
+    checks = {"min": min, "max": max, "below": below, "among": among, "read": read, "write": write}
     kind = {"of_file": of_file, "number": number}
     return dataclasses.field(default=default, metadata={"help": help, **checks, **kind})
 

@@ -66,6 +66,16 @@ def shares(split: Any) -> Any:
     return _in_shares((train, valid, test), 100, split)
 
 
+def in_percent(split: Split) -> str:
+    """Three shares of one as the text of a setting.
+
+    Example:
+        >>> in_percent((0.9, 0.05, 0.05))
+        '90/5/5'
+    """
+    return "/".join(f"{100 * share:.12g}" for share in checked_shares(split))
+
+
 def checked_shares(split: Split) -> Split:
     """Three shares from 0 to 1 that add up to 1, the first of them positive."""
     try:

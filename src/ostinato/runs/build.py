@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from ..data.scaling import DTYPE
-from ..data.splits import PARTS, shares
+from ..data.splits import PARTS
 from ..errors import BadInput
 from ..learning import Hybrid, LayerWise, Learner, Objective, RunSize
 from ..learning.objective import AXIS
@@ -64,10 +64,7 @@ def settings_in_words(settings: Any) -> dict[str, Any]:
         if isinstance(value, Mapping):  # the numbers of the sequences of each part
             counts = np.array([len(value.get(part, ())) for part in PARTS])
             value = counts / counts.sum()
-        if setting.read is shares:
-            values[name] = "/".join(f"{100 * x:.12g}" for x in value)
-        else:
-            values[name] = ",".join(f"{x:.12g}" for x in value)
+        values[name] = ",".join(value) if setting.write is None else setting.write(value)
     return values
 
 

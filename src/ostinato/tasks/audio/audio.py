@@ -13,7 +13,7 @@ from ...cells import Model
 from ...data import Batch
 from ...data.artefact_checks import kept_whole
 from ...data.generated.effects import RATE, effect_pair
-from ...data.splits import PARTS, divided, shares
+from ...data.splits import PARTS, divided, in_percent, shares
 from ...data.wav import Sound, read_wav, wav_bytes
 from ...errors import BadInput
 from ...settings import checked_int, setting
@@ -72,7 +72,9 @@ class Audio(Streamed, FileTask, AnsweringTask, PicturedTask):
         carry: bool = setting(
             True, "contiguous streams with carried state, or independent sequences"
         )
-        split: str = setting("80/10/10", "percent for training, validation, test", read=shares)
+        split: str = setting(
+            "80/10/10", "percent for training, validation, test", read=shares, write=in_percent
+        )
         paths: ClassVar[tuple[str, ...]] = ("file", "source", "target")
 
         def __post_init__(self) -> None:

@@ -14,7 +14,7 @@ from ...data.generated import draw_shapes
 from ...data.lines import in_columns
 from ...data.padding import multiple_above
 from ...data.pictures import checked_captioned, read_captioned, read_pictures
-from ...data.splits import PARTS, checked_parts, divided_at_random, shares
+from ...data.splits import PARTS, checked_parts, divided_at_random, in_percent, shares
 from ...data.tokens import END, UNKNOWN, Tokens
 from ...errors import BadInput
 from ...progress import each
@@ -88,7 +88,11 @@ class Captions(Finite, FileTask, AnsweringTask):
             0, "move each training picture by up to so many pixels", min=0, max=1000
         )
         split: str = setting(
-            "80/10/10", "percent for training, validation, test", read=shares, of_file=True
+            "80/10/10",
+            "percent for training, validation, test",
+            read=shares,
+            write=in_percent,
+            of_file=True,
         )
 
     name = "caption"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 from ...data.files import whole_path
-from ...data.splits import PARTS, shares
+from ...data.splits import PARTS, in_percent, shares
 from ...data.tokens import LEVELS, RESERVED, SUBWORDS, Tokens
 from ...settings import setting
 from ..abilities import AnsweringTask, OnFileTask
@@ -41,7 +41,9 @@ class TextPairSettings(PairSettings):
     target_vectors: str | None = of_files(None, "the same for the words of the target")
     freeze_vectors: bool = of_files(False, FREEZE)
     longest: int | None = of_files(None, "leave out training pairs with more symbols", min=1)
-    split: str = of_files("90/5/5", "percent for training, validation, test", read=shares)
+    split: str = of_files(
+        "90/5/5", "percent for training, validation, test", read=shares, write=in_percent
+    )
     paths: ClassVar[tuple[str, ...]] = ("vectors", "target_vectors")
 
     def __post_init__(self) -> None:

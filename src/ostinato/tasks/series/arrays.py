@@ -13,7 +13,7 @@ from ...data.artefact_checks import kept_texts, kept_whole
 from ...data.examples import Examples
 from ...data.padding import multiple_above
 from ...data.scaling import POLICIES, Scaler
-from ...data.splits import PARTS, divided_at_random, shares
+from ...data.splits import PARTS, divided_at_random, in_percent, shares
 from ...errors import BadInput, naming
 from ...names import typed
 from ...settings import setting
@@ -93,7 +93,9 @@ class Arrays(Finite, FileTask, AnsweringTask):
         )
         kind: str | None = setting(None, "what the target is (by its type)", among=KINDS)
         length: int | None = setting(None, "steps of a sequence or window", min=1)
-        split: str = setting("80/10/10", "percent for training, validation, test", read=shares)
+        split: str = setting(
+            "80/10/10", "percent for training, validation, test", read=shares, write=in_percent
+        )
         scale: bool = setting(True, "scale inputs and numeric targets")
         missing: str = setting("refuse", "what to do about missing values", among=POLICIES)
 

@@ -12,7 +12,7 @@ import numpy as np
 from ...cells import Model
 from ...constructors import from_arguments
 from ...data import Batch
-from ...data.splits import shares
+from ...data.splits import in_percent, shares
 from ...errors import BadInput
 from ...settings import setting
 from ...weights import own_precision
@@ -47,7 +47,9 @@ class GeneratedSeries(Series):
         washout: int = setting(
             500, "steps after a beginning that do not count, for the state to settle", min=0
         )
-        split: str = setting("60/20/20", "percent for training, validation, test", read=shares)
+        split: str = setting(
+            "60/20/20", "percent for training, validation, test", read=shares, write=in_percent
+        )
 
     def __init__(
         self,

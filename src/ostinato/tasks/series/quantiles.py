@@ -49,6 +49,16 @@ def levels_of(words: str | Sequence[float]) -> Levels:
     return checked_levels(levels)
 
 
+def in_text(levels: Sequence[float]) -> str:
+    """Levels as the text of a setting.
+
+    Example:
+        >>> in_text((0.1, 0.5, 0.9))
+        '0.1,0.5,0.9'
+    """
+    return ",".join(f"{level:.12g}" for level in levels)
+
+
 def checked_levels(levels: Sequence[float]) -> Levels:
     """Levels between 0 and 1 that rise."""
     try:

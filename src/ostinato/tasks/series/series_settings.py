@@ -4,12 +4,12 @@ import dataclasses
 
 from ...data.arrange import DUPLICATES, GAPS
 from ...data.scaling import POLICIES
-from ...data.splits import shares
+from ...data.splits import in_percent, shares
 from ...settings import setting
 from ..file_task import FileSettings
 from ..target_codec import KINDS
 from .from_files import in_words, names_in
-from .quantiles import levels_of
+from .quantiles import in_text, levels_of
 
 COVERAGE = 0.8  # of conformal intervals, like that of the quantiles 0.1 and 0.9
 
@@ -45,7 +45,7 @@ class SeriesSettings(FileSettings):
     )
     horizon: int = setting(1, "steps to forecast", min=1)
     quantiles: str | None = setting(
-        None, "forecast quantiles, 0.1,0.5,0.9 (the mean)", read=levels_of
+        None, "forecast quantiles, 0.1,0.5,0.9 (the mean)", read=levels_of, write=in_text
     )
     season: int | None = setting(None, "steps of a season, for the seasonal naive baseline", min=1)
     conformal: bool = setting(False, "calibrate the intervals of forecasts on the validation part")
@@ -53,7 +53,9 @@ class SeriesSettings(FileSettings):
         COVERAGE, "of conformal intervals, if there are no quantiles", min=0.01, max=0.999
     )
     length: int | None = setting(None, "steps of a sequence or window", min=1)
-    split: str = setting("90/5/5", "percent for training, validation, test", read=shares)
+    split: str = setting(
+        "90/5/5", "percent for training, validation, test", read=shares, write=in_percent
+    )
     carry: bool = setting(True, "contiguous streams with carried state, or independent sequences")
     washout: int = setting(
         0, "steps after a beginning that do not count, for the state to settle", min=0

@@ -11,7 +11,7 @@ from ...cells import Model
 from ...data import Batch, find_data, read_npy
 from ...data.files import data_folders
 from ...data.generated.dynamical import lorenz, mackey_glass, narma
-from ...data.splits import shares
+from ...data.splits import in_percent, shares
 from ...errors import BadInput
 from ...settings import setting
 from ..checks import checked_part
@@ -101,7 +101,9 @@ class SantaFe(GeneratedSeries):
     class Settings:
         length: int = setting(100, "steps of a window", min=1)
         washout: int = setting(100, "steps after a beginning that do not count", min=0)
-        split: str = setting("60/20/20", "percent for training, validation, test", read=shares)
+        split: str = setting(
+            "60/20/20", "percent for training, validation, test", read=shares, write=in_percent
+        )
 
     name = "santa-fe"
 

@@ -12,7 +12,7 @@ import numpy as np
 from ...cells import Model
 from ...data import Batch
 from ...data.generated.texts import reviews
-from ...data.splits import PARTS, shares
+from ...data.splits import PARTS, in_percent, shares
 from ...data.vocabulary import checked_texts
 from ...data.words import Words
 from ...errors import BadInput, naming
@@ -84,7 +84,9 @@ class Classify(Arrays, PassageTask, StartedTask):
         )
         level: str = setting("words", "symbols of a text: words or characters", among=LEVELS)
         length: int | None = setting(None, "words or characters that are read of a text", min=1)
-        split: str = setting("80/10/10", "percent for training, validation, test", read=shares)
+        split: str = setting(
+            "80/10/10", "percent for training, validation, test", read=shares, write=in_percent
+        )
         paths = ("file", "vectors")
 
         def __post_init__(self) -> None:

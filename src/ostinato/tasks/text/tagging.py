@@ -14,7 +14,7 @@ from ...cells import Model
 from ...data import Batch
 from ...data.generated.texts import toy_sentences
 from ...data.padding import rounded
-from ...data.splits import shares
+from ...data.splits import in_percent, shares
 from ...data.words import UNKNOWN, Spellings
 from ...decoding.sampling import most_probable
 from ...errors import BadInput
@@ -89,7 +89,9 @@ class Tagging(Finite, FileTask, AnsweringTask, PassageTask, StartedTask):
         column: str = setting(
             "upos", f"what to predict: {', '.join(TAGS)}; outside CoNLL-U a number, from 2"
         )
-        split: str = setting("80/10/10", "percent for training, validation, test", read=shares)
+        split: str = setting(
+            "80/10/10", "percent for training, validation, test", read=shares, write=in_percent
+        )
         min_count: int = setting(1, "how often a word must occur to be known", min=1)
         unknown: float = setting(0.25, "how often rare words are replaced by unknown", min=0)
         spelling: int = setting(50, "units of the character cell in each direction", min=1)

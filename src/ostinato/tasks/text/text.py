@@ -15,7 +15,7 @@ from ...data import Batch, Vocabulary, read_symbols
 from ...data.files import whole_path
 from ...data.generated.everyday import book_text
 from ...data.reading import notes_on
-from ...data.splits import divided, shares
+from ...data.splits import divided, in_percent, shares
 from ...data.text_table import JSON, suffix_of
 from ...decoding import sample
 from ...decoding.sampling import NotFinite
@@ -67,7 +67,10 @@ class Text(Streamed, FileTask, TextTask, PassageTask):
         )
         encoding: str = setting("utf-8", "character encoding of the file", of_file=True)
         split: str = setting(
-            "90/5/5", "percent of a text for training, validation, test", read=shares
+            "90/5/5",
+            "percent of a text for training, validation, test",
+            read=shares,
+            write=in_percent,
         )
         carry: bool = setting(
             True, "contiguous streams with carried state, or independent sequences"

@@ -15,7 +15,7 @@ from ...data import Batch
 from ...data.artefact_checks import kept_picture
 from ...data.generated.moving import MovingClips, shape_sprites, smaller
 from ...data.pictures import checked_clips, read_clips
-from ...data.splits import divided_at_random, shares
+from ...data.splits import divided_at_random, in_percent, shares
 from ...errors import BadInput
 from ...settings import setting
 from ...weights import own_precision
@@ -88,7 +88,11 @@ class Video(Finite, FileTask, AnsweringTask, PicturedTask):
         pixels: int = setting(16, "width and height of drawn frames", min=6, max=512, of_file=True)
         clips: int = setting(10_000, "drawn clips to learn from", min=1, of_file=True)
         split: str = setting(
-            "80/10/10", "percent for training, validation, test", read=shares, of_file=True
+            "80/10/10",
+            "percent for training, validation, test",
+            read=shares,
+            write=in_percent,
+            of_file=True,
         )
 
     name = "video"

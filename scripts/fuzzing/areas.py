@@ -18,6 +18,7 @@ from .strangers import links, strangers
 from .subclasses import subclasses
 from .tables import tables
 from .texts import texts
+from .threads import threads
 from .unrolling import gradients, unrolling
 from .visitors import visitors
 
@@ -41,4 +42,5 @@ AREAS: dict[str, tuple[Callable[[Case], str], int]] = {
     "library": (library, 30),
     "broken_cells": (broken_cells, 7),
     "subclasses": (subclasses, 8),
+    "threads": (threads, 3),
 }

@@ -51,7 +51,7 @@ def first_failure(area, count, scratch, monkeypatch):
     "area, count",
     [
         *(("tables", 50), ("everyday", 30), ("visitors", 25), ("labels", 150)),
-        *(("connections", 6), ("series_elsewhere", 40)),
+        *(("connections", 6), ("verbs", 25), ("series_elsewhere", 40)),
     ],
 )
 def test_a_sample_passes(area, count, tmp_path, monkeypatch):

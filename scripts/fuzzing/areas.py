@@ -20,10 +20,12 @@ from .tables import tables
 from .texts import texts
 from .threads import threads
 from .unrolling import gradients, unrolling
+from .verbs import verbs
 from .visitors import visitors
 
 AREAS: dict[str, tuple[Callable[[Case], str], int]] = {
     "command_line": (command_line, 80),
+    "verbs": (verbs, 40),
     "folders": (folders, 150),
     "artefacts": (artefacts, 150),
     "strangers": (strangers, 50),

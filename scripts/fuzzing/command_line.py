@@ -100,7 +100,7 @@ def _words(case: Case, verb: str) -> list[str]:
     words = [verb, *_base(case, verb)]
     few = (0, 0, 1, 1) if verb == "lens" else (0, 1, 1, 1, 2, 2, 3)
     for _ in range(chance.choice(few)):
-        words += _option(case, verb)
+        words += drawn_option(case, verb)
     if chance.random() < 0.06:
         words.insert(chance.randint(1, len(words)), chance.choice(("--", word(chance), "-h", "-")))
     if chance.random() < 0.04 and verb not in ("verify", "data"):
@@ -131,7 +131,7 @@ def _base(case: Case, verb: str) -> list[str]:
     return ["fox.txt" if draw < 0.85 else path(chance, case.folder), *BASE]
 
 
-def _option(case: Case, verb: str) -> list[str]:
+def drawn_option(case: Case, verb: str) -> list[str]:
     """One option in one of its forms, most of them right."""
     chance, form = case.chance, case.chance.choice(FORMS)
     name, key, kind = chance.choice(options(verb))
@@ -172,7 +172,7 @@ def options(verb: str) -> list[tuple[str, str, type]]:
     named = []
     for command in app.registered_commands:
         assert command.callback is not None
-        if verb not in ("data", command.name or command.callback.__name__):
+        if verb not in groups and verb != (command.name or command.callback.__name__):
             continue
         for parameter in inspect.signature(command.callback).parameters.values():
             annotation, *infos = typing.get_args(parameter.annotation) or (None,)

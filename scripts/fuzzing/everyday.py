@@ -86,7 +86,7 @@ def read_one(case: Case, kind: str) -> str:
     if kind not in KINDS:
         return _frame(case, kind)
     name, made, settings = KINDS[kind]
-    file, (words, data) = case.folder / name, _harmed(case.chance, made())
+    file, (words, data) = case.folder / name, harmed(case.chance, made())
     cut = False
     if name.endswith(".gz"):
         data = gzip.compress(data)
@@ -111,7 +111,7 @@ def _read(file: Path, settings: dict[str, Any]) -> str:
     return ACCEPTED
 
 
-def _harmed(chance: random.Random, content: str) -> tuple[str, bytes]:
+def harmed(chance: random.Random, content: str) -> tuple[str, bytes]:
     """What was done, and the bytes."""
     done = []
     for _ in range(chance.choice((0, 1, 1, 2, 3))):
@@ -174,7 +174,7 @@ def _folder(case: Case) -> str:
             ("odd\n.txt", "x.md", ".hidden", "deep/er/x.txt", "é.txt")
         )
         new.parent.mkdir(parents=True, exist_ok=True)
-        new.write_bytes(_harmed(chance, "a dull film\n")[1])
+        new.write_bytes(harmed(chance, "a dull film\n")[1])
         if chance.random() < 0.3:
             (new.parent / f"link{chance.random()}.txt").symlink_to(chance.choice((top, "nowhere")))
     case.what = f"a folder with {[str(p.relative_to(top)) for p in top.rglob('*')][-3:]}"

@@ -34,6 +34,7 @@ KINDS: dict[str, dict] = {
     "text": RUNS["text"],
     "bytes": RUNS["bytes"],
     "series": _SERIES,
+    "known": _SERIES | {"known": "y"},
     "quantiles": _SERIES | {"quantiles": "0.1,0.5,0.9"},
     "labels": _SERIES | {"target": "label", "kind": "classification"},
     "arrays": {"file": "arrays.npz", "cell": "gru", "units": 3, "batch": 2, **OFTEN},

@@ -74,6 +74,7 @@ PLANTED = {
         "ostinato.export.programs.ordered",
         lambda about: ([], True),
     ),
+    "inherited claims": ("subclasses", "ostinato.cells.cell.drop_claims", lambda *_: None),
     "the folder": ("visitors", "ostinato.studio.folder.inside", lambda folder, name: folder / name),
 }
 

@@ -14,11 +14,9 @@ from ..errors import BadInput
 from ..settings import shown
 from .files import check_file, is_packed, unpacked
 from .reading import decoded
+from .table import LABELS, TEXTS
 
 MAX_LINE = 1 << 26  # bytes of a line that is read as it comes
-# What the two columns of a file are called.
-LABELS = ("label", "labels", "class", "category", "target", "sentiment", "tag", "y")
-TEXTS = ("text", "texts", "sentence", "review", "document", "content", "message", "title", "x")
 
 
 def read_utf8(path: str | Path, what: str, encoding: str | None = None) -> str:

@@ -60,9 +60,14 @@ def shares(split: Any) -> Any:
     if not isinstance(split, str):
         return split
     try:
-        train, valid, test = (float(x) for x in split.split("/"))
+        given = [float(x) for x in split.split("/")]
     except ValueError:
-        raise BadInput(f"split must read like 90/5/5, got {as_words(split)}") from None
+        given = []
+    if len(given) != 3:
+        whole = len(given) == 2 and sum(given) == 100
+        advice = f"; for training and validation alone give {split}/0" if whole else ""
+        raise BadInput(f"split must read like 90/5/5, got {as_words(split)}{advice}")
+    train, valid, test = given
     return _in_shares((train, valid, test), 100, split)
 
 

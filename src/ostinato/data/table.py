@@ -21,6 +21,10 @@ TIMES = (  # names of columns that say when a row was, from the coarse to the fi
     *("time", "hour", "hr", "minute", "second", "sec"),
 )
 
+# What the two columns of texts with a label are called.
+LABELS = ("label", "labels", "class", "category", "target", "sentiment", "tag", "y")
+TEXTS = ("text", "texts", "sentence", "review", "document", "content", "message", "title", "x")
+
 
 def is_time(name: str) -> bool:
     """Whether a column of this name says when a row was.
@@ -39,7 +43,10 @@ def time_word(name: str) -> str:
 
 NO_NUMBER = " is not a number"
 GROUPED = re.compile(r"[-+−]?\d{1,3}(?:([.,' \xa0\u202f])\d{3})(?:\1\d{3})*(?:[.,]\d+)?")
+# A day, the name of a month in any language, a year: such as 31 janvier 2024.
+NAMED_DATE = re.compile(r"\d{1,2}\.?(?:\s|-)(?:de\s)?[^\W\d_]+\.?,?(?:\s|-)(?:de\s)?\d{4}\b.*")
 THOUSANDS = "write thousands without a separator"
+ISO_DATES = "write dates in numbers, such as 2024-01-31"
 SHOWN, LISTED = 5, 12  # rows and columns that a message names
 MAX_WORDS = 50  # more different words than these are not kinds of something, but a text
 
@@ -62,6 +69,7 @@ class Fault(NamedTuple):
     @classmethod
     def of_cell(cls, where: str, cell: str, numbers: bool = False, words: int = 0) -> "Fault":
         how = f"; {THOUSANDS}" if GROUPED.fullmatch(cell) else ""
+        how = f"; {ISO_DATES}" if NAMED_DATE.fullmatch(cell) else how
         return cls(where, f"{shown(cell)}{NO_NUMBER}{how}", numbers, words)
 
     @property
@@ -182,6 +190,8 @@ class Table:
             other = f", or learn its words with {as_words}" if kinds else ""
             other = ", or mend it" if damaged else other
             advice = f"leave the column out with {ignore}{other}"
+            if ISO_DATES in fault.what:
+                advice = f"or leave the column out with {ignore}"
             if names[0] in targets:
                 advice = f"mend it, because numbers are forecast{self._as_labels(names)}"
             return self.wrong(names[0], f"{fault.what}; {advice}", fault.where)
@@ -200,6 +210,11 @@ class Table:
                 advice += f" ({THOUSANDS})"
             advice += self._as_labels([name for name in names if name in targets])
         texts = [n for n in names if faults[n].words > MAX_WORDS and n not in self.texts]
+        called = [[n for n in names if n.lower() in some] for some in (TEXTS, LABELS)]
+        if self.of_file and all(called) and all(faults[n].words for (n, *_) in called):
+            columns = f"{self.option('text', called[0][0])} {self.option('label', called[1][0])}"
+            what = f"{len(names)} columns are not numbers: {', '.join(each)}{more}"
+            return BadInput(f"{self.path}: {what}; to learn labels of texts, give {columns}")
         if self.of_file and texts and labels:
             columns = f"{self.option('text', texts[0])} {self.option('label', labels[0])}"
             advice += f"; to label texts, {columns}"

@@ -310,7 +310,7 @@ ONE = shops((60,)).drop(columns="store")
         ({}, {"ignore": ["sale"]}, "column 'sale' is left out by ignore; it cannot have a role"),
         ({}, {"targets": [7]}, "targets must be names of columns"),
         ({}, {"targets": []}, "targets is empty; name a column to predict"),
-        ({}, {"targets": ["none"]}, "there is no column 'none'; there are size"),
+        ({}, {"targets": ["none"]}, "the table has no column 'none'; it has size"),
         ({}, {"names": ["a"]}, "a table has its own names and targets; leave out ys and names"),
         ({}, {"sequence": "region", "static": ["size"], "words": ["weather", "region"]}, None),
         ({"price": None}, {}, "the table, row 3, column 'price' is missing"),

@@ -10,6 +10,7 @@ from ostinato.errors import BadInput
 from ostinato.runs import Config, evaluate_network, train
 from ostinato.runs.build import build_network
 from ostinato.tasks import Classify
+from ostinato.tasks.applying import ApplyOptions
 from ostinato.tasks.text.classification import LabelCode
 from ostinato.wiring import Mean
 
@@ -122,3 +123,20 @@ def test_bad_arguments_are_refused():
     config = Config(task="classify", cell="jordan", pool="mean")
     with pytest.raises(BadInput, match="is the answer; leave out --pool"):
         build_network(config, Classify(TEXTS, LABELS))
+
+
+def test_a_file_with_labels_is_read_without_them(trained, tmp_path):
+    """What `apply` is given may be the very file that a run learned from."""
+    network, settings = trained.network(), trained.task().settings
+
+    def answers(content):
+        how = ApplyOptions(write(tmp_path, content), settings, dict(trained.artefacts))
+        return [(one["source"], one.get("notes")) for one in Classify.apply(network, how)]
+
+    note = ["each line begins with a label, which was not read as text"]
+    assert answers("good\tit is fine\nbad\tnot good\n") == [
+        ("it is fine", note),
+        ("not good", None),
+    ]
+    others = "good\tit is fine\nother\tnot good\n"
+    assert answers(others) == [(line, None) for line in others.splitlines()]

@@ -108,9 +108,10 @@ class Series(Streamed, FileTask, AnsweringTask):
                 `sequence`, `columns`, `ignore`, `words`, `time`, `gaps`, `duplicates` and
                 `calendar`; see `Settings`.
         """
+        in_table = is_frame(xs) or is_table(xs)
         source = "the table" if is_frame(xs) and source == "the series" else source
         super().__init__(source=source, **given)
-        if targets is not None and is_frame(xs):
+        if targets is not None and in_table:
             named = in_words([targets] if isinstance(targets, str) else targets, "targets")
             if not names_in(named):
                 raise BadInput("targets is empty; name a column to predict, or leave targets out")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...data.scaling import check_complete
+from ...data.splits import PARTS, divided
 from ...data.table import first_twice
 from ...data.times import Timeline
 from ...errors import BadInput
@@ -257,11 +258,12 @@ def check_parts(
     """
     needs = f" and a horizon of {horizon}" if horizon else ""
     needs += f" and a washout of {washout}" if washout else ""
+    room = horizon + washout + 1
     for (part, stream), share in zip(parts.items(), split, strict=True):
         if share and not stream.there.any():
             raise BadInput(
                 f"{source} has {sum(map(len, xs))} steps, too few for the part {part} with a share "
-                f"of {share:.0%}{needs}: it has no target"
+                f"of {share:.0%}{needs}: it has no target{_split_with_room(xs, split, room)}"
             )
         begins = np.flatnonzero(stream.starts)
         seen = int(np.logical_or.reduceat(stream.there, begins).sum()) if len(begins) else 0
@@ -272,6 +274,21 @@ def check_parts(
                 RuntimeWarning,
                 stacklevel=3,
             )
+
+
+def _split_with_room(xs: list[np.ndarray], split: Sequence[float], room: int) -> str:
+    """Advice: the split nearest to the given one whose parts have `room` for a target each."""
+    longest, wanted = max(map(len, xs)), [share > 0 for share in split]
+    for percent in range(1, 50):
+        held_out = [max(percent, round(100 * x)) if x else 0 for x in split[1:]]
+        shares = [100 - sum(held_out), *held_out]
+        if shares[0] <= 0:
+            break
+        cuts = divided(longest, (shares[0] / 100, shares[1] / 100, shares[2] / 100))
+        sizes = [len(range(longest)[cuts[part]]) for part in PARTS]
+        if all(size >= room for size, asked in zip(sizes, wanted, strict=True) if asked):
+            return f"; the split {'/'.join(map(str, shares))} has room for one in each part"
+    return "; give more steps, or a smaller horizon" if room > 2 else "; give more steps"
 
 
 def checked_season(season: int | None, xs: list[np.ndarray], other_data: bool) -> int | None:

@@ -250,6 +250,7 @@ class Classify(Arrays, PassageTask, StartedTask):
         """
         code = LabelCode.from_json(how.artefacts)
         how = how.of_column(how.settings.text, how.settings.encoding)
+        how = _without_labels(how, code)
         every = code.apply(network, how.lines(), how.report, how.line_count)
         return with_notes((_answer(code, *one, how.n_best) for one in every), how.notes)
 
@@ -274,6 +275,22 @@ class Classify(Arrays, PassageTask, StartedTask):
         held_out = [text for part in others for text in part]
         task.notes = (*read.notes, *seen_before(train, held_out, "held-out text"))
         return task
+
+
+def _without_labels(how: ApplyOptions, code: LabelCode) -> ApplyOptions:
+    """The texts of a file of which each line is `label<TAB>text` with labels of the run."""
+    if how.in_memory or how.given is None or str(how.given) == "-":
+        return how
+    labels, separator = {*map(str, code.answers.classes or ())}, how.settings.separator or ","
+    texts = []
+    for line in how.lines():
+        label, tab, text = line.rstrip("\r").partition("\t")
+        parts = [label] if how.settings.kind != "multilabel" else label.split(separator)
+        if not tab or not {part.strip() for part in parts} <= labels:
+            return how
+        texts.append(text)
+    notes = (*how.notes, "each line begins with a label, which was not read as text")
+    return dataclasses.replace(how, given=texts, notes=notes)
 
 
 def _answer(code: LabelCode, text: str, outputs: np.ndarray, n_best: int) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import safetensors.numpy
 
 from ostinato import Network, Readout, load_weights, save_weights
 from ostinato.cells import GRU, LSTM, KrauseLSTM, Simple
-from ostinato.weights import CorruptFile
+from ostinato.weights import CorruptFile, trained
 from ostinato.wiring import Embedding, Stack, Zoneout
 
 ONE, TWO = jax.random.split(jax.random.key(5))
@@ -177,3 +177,28 @@ def test_numbers_of_the_other_byte_order_are_kept(tmp_path):
     save_weights(tmp_path / "w.safetensors", swapped)
     read = load_weights(tmp_path / "w.safetensors", like=there)
     assert all(np.array_equal(read[name], there[name]) for name in there)
+
+
+def test_a_partial_function_as_a_field_is_trained():
+    """Its arguments are parameters, by position and by name; what is `frozen` is not."""
+
+    class Scaled(eqx.Module):
+        frozen = ("fixed",)
+        f: jax.tree_util.Partial
+        fixed: jax.tree_util.Partial
+
+    function = jax.tree_util.Partial(lambda w, x, b: w * x + b, jnp.ones(2), b=jnp.zeros(2))
+    parameters, rest = trained(Scaled(function, function))
+    assert [x.shape for x in jax.tree.leaves(parameters.f)] == [(2,), (2,)]
+    assert jax.tree.leaves(parameters.fixed) == [] and jax.tree.leaves(rest.f) == []
+
+
+def test_complex_arrays_come_back_with_the_same_bits(tmp_path):
+    """Of complex128 too, which the format does not have; signed zeros, infinities and NaN."""
+    parts = np.array([[1.5, -0.0], [np.inf, np.nan]])
+    wide = {"R": jax.lax.complex(*jnp.asarray(parts)), "n": jnp.arange(2)}
+    wide["narrow"] = wide["R"].astype(jnp.complex64)
+    save_weights(tmp_path / "complex.safetensors", wide)
+    assert_same_bits(load_weights(tmp_path / "complex.safetensors", like=wide), wide)
+    shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), wide)
+    assert_same_bits(load_weights(tmp_path / "complex.safetensors", like=shapes), wide)

@@ -4,7 +4,7 @@ JAX takes a second to import. The command line must be able to give help, to say
 an option, or to end at Ctrl-C, before that; and a run of one task needs none of the others.
 """
 
-import ast
+import dis
 import importlib
 import importlib.util
 import sys
@@ -17,8 +17,8 @@ def attach(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """`__getattr__`, `__dir__` and `__all__` of a package or module.
 
-    Its public names are those `here`, which it defines itself, and those that its source imports
-    for type checkers:
+    Its public names are those `here`, which it defines itself, and those that it imports for type
+    checkers alone:
 
         if TYPE_CHECKING:
             from . import cells as cells
@@ -44,15 +44,29 @@ def attach(
 
 
 def _declared(package: str) -> dict[str, str | None]:
-    """Each name with the module that it comes from; `None` for a module."""
+    """Each name with the module that it comes from; `None` for a module.
+
+    They are read off the compiled module, which is there even where its source is not. What follows
+    `if TYPE_CHECKING` is skipped by a jump over it, and within, an import statement is the level of
+    its dots and then, for each name, IMPORT_NAME module, IMPORT_FROM name, STORE_NAME name.
+    """
     loader: Any = sys.modules[package].__spec__.loader  # type: ignore[union-attr]
+    steps = iter(dis.get_instructions(loader.get_code(package)))
     declared: dict[str, str | None] = {}
-    for block in ast.parse(loader.get_source(package)).body:
-        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
-            for line in block.body:
-                if isinstance(line, ast.ImportFrom) and line.level:
-                    module = line.module and "." * line.level + line.module
-                    declared |= {one.asname or one.name: module for one in line.names}
+    level, source, end = 0, "", None
+    for step in steps:
+        if step.opname == "LOAD_NAME" and step.argval == "TYPE_CHECKING":
+            end = next(step.argval for step in steps if "JUMP" in step.opname)
+        elif end is None:
+            continue
+        elif step.offset >= end:
+            break
+        elif step.opname.startswith("LOAD_") and isinstance(step.argval, int):
+            level = step.argval
+        elif step.opname == "IMPORT_NAME":
+            source = step.argval
+        elif step.opname == "STORE_NAME" and level:
+            declared[step.argval] = "." * level + source if source else None
     return declared
 
 

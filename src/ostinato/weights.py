@@ -98,21 +98,19 @@ def trained_names(network: Any) -> list[str]:
     return [*_by_path(trained(network)[0])]
 
 
-def _is_trained(network: Any) -> Any:
-    def leaf(path: tuple, x: Any) -> bool:
-        part = network
-        for key in path:
-            name = getattr(key, "name", None)
-            if name in getattr(type(part), "frozen", ()):
-                return False
-            part = getattr(part, name) if name is not None else part[_place(key)]
-        return eqx.is_inexact_array(x)
+def _is_trained(part: Any) -> Any:
+    """A tree of truth values like `part`: which of its leaves are trained."""
+    if jax.tree_util.all_leaves([part]):
+        return eqx.is_inexact_array(part)
+    frozen = getattr(type(part), "frozen", ())
+    children, tree = jax.tree_util.tree_flatten_with_path(part, is_leaf=lambda x: x is not part)
 
-    return jax.tree_util.tree_map_with_path(leaf, network)
+    def marked(key: Any, child: Any) -> Any:
+        if getattr(key, "name", None) in frozen:
+            return jax.tree.map(lambda _: False, child)
+        return _is_trained(child)
 
-
-def _place(key: Any) -> Any:
-    return key.idx if hasattr(key, "idx") else key.key
+    return jax.tree.unflatten(tree, [marked(key, child) for (key,), child in children])
 
 
 def count_parameters(module: Any) -> int:
@@ -130,6 +128,7 @@ def count_parameters(module: Any) -> int:
 def save_weights(path: str | os.PathLike, module: Any) -> None:
     """Write every array of a module to a safetensors file, named by its path in the module.
 
+    An array `R` of complex128 is written as its real part `R[0]` and its imaginary part `R[1]`.
     The write is atomic (see `write_whole`).
 
     Example:
@@ -144,6 +143,32 @@ def save_weights(path: str | os.PathLike, module: Any) -> None:
 def load_weights(path: str | os.PathLike, like: Module) -> Module:
     """The module `like` with its arrays replaced by those of a file, which must match."""
     return unpack(path, like)[0]
+
+
+def _in_the_format(tree: Any) -> Any:
+    """The arrays of a tree, those of complex128 as pairs, because safetensors files have none."""
+
+    def stored(x: Any) -> Any:
+        if x.dtype.name != "complex128":
+            return x
+        if isinstance(x, jax.ShapeDtypeStruct):
+            return (jax.ShapeDtypeStruct(x.shape, np.dtype(np.float64)),) * 2
+        return np.asarray(x).real, np.asarray(x).imag
+
+    return jax.tree.map(stored, eqx.filter(tree, _has_shape))
+
+
+def _from_the_format(stored: Any, like: Any) -> Any:
+    """Undo `_in_the_format`, for the arrays of `like`."""
+
+    def joined(like: Any, x: Any) -> Any:
+        if like.dtype.name != "complex128":
+            return x
+        whole = np.empty(like.shape, np.complex128)
+        whole.real, whole.imag = x
+        return whole
+
+    return jax.tree.map(joined, eqx.filter(like, _has_shape), stored)
 
 
 def pack(tree: Any, notes: dict[str, str] | None = None) -> list[bytes | memoryview]:
@@ -206,9 +231,9 @@ def load(path: str | os.PathLike, like: Module, part: str = "") -> Module:
             tensors = [file.get_tensor(name) for name in expected]
     except (safetensors.SafetensorError, KeyError, TypeError, AttributeError) as error:
         raise CorruptFile(f"{path} cannot be read: {error}") from None
-    arrays, rest = eqx.partition(like, _has_shape)
-    loaded = jax.tree.unflatten(jax.tree.structure(arrays), jax.device_put(tensors))
-    return eqx.combine(loaded, rest)
+    stored = jax.tree.unflatten(jax.tree.structure(_in_the_format(like)), tensors)
+    loaded = jax.device_put(_from_the_format(stored, like))
+    return eqx.combine(loaded, eqx.filter(like, _has_shape, inverse=True))
 
 
 def notes_of(path: str | os.PathLike) -> dict[str, str]:
@@ -278,7 +303,7 @@ def _marked(data: bytes, old: str, new: str) -> bytes:
 
 
 def _named(tree: Any) -> dict[str, jax.Array]:
-    return _by_path(eqx.filter(tree, _has_shape))
+    return _by_path(_in_the_format(tree))
 
 
 def _by_path(tree: Any) -> dict[str, jax.Array]:

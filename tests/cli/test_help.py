@@ -12,9 +12,9 @@ from ostinato.cli.verbs import VERBS, asked_for
 from ostinato.errors import BadInput
 from ostinato.runs import Config
 from ostinato.runs.build import build_task, steps_of
-from ostinato.runs.config.common import COMMON, SELDOM
+from ostinato.runs.config.common import COMMON, SELDOM, USUAL
 from ostinato.runs.config.members import REGISTRIES
-from ostinato.runs.config.sections import ALIASES, SHARED, USUAL
+from ostinato.runs.config.sections import ALIASES, SHARED
 from ostinato.settings import settings_of
 from ostinato.studio import worker
 

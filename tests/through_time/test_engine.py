@@ -16,7 +16,7 @@ from compare import same
 from ostinato.cells import GRU, LSTM, MLSTM, Cell, PeepholeLSTM, Simple
 from ostinato.through_time import step as _step
 from ostinato.through_time import tap as tap_file
-from ostinato.wiring import Zoneout
+from ostinato.wiring import Bidirectional, Zoneout
 
 INPUTS, UNITS, STEPS, BATCH = 2, 3, 5, 2
 OPTIONS = {
@@ -679,3 +679,17 @@ def test_the_cotangent_of_a_weight_in_parts_of_time(monkeypatch):
     monkeypatch.setattr(tap_file, "_parts", lambda *_: 3)
     for expected, (tap, *operands) in zip(whole, given, strict=True):
         np.testing.assert_allclose(tap.gather(*operands), expected, rtol=1e-12)
+
+
+def test_taps_of_a_cell_that_reads_both_ways_are_those_of_two_cells():
+    """The same object twice in a layer has offsets for each place."""
+    one, xs = Simple(3, 4, key=key(0)), jax.random.normal(key(1), (5, 2, 3))
+    copy = jax.tree.map(lambda x: x, one)
+
+    def errors(layer):
+        def loss(taps):
+            return jnp.sum(ostinato.unroll(layer, xs, taps=taps)[0] ** 2)
+
+        return jax.grad(loss)(ostinato.taps(layer, xs))
+
+    same(errors(Bidirectional(one, one)), errors(Bidirectional(one, copy)))

@@ -292,3 +292,42 @@ def test_a_step_that_changes_the_structure():
     expected = "Doubled.step must return a state built like the one it got: expected float64(4, 3)"
     given = "got (float64(4, 3), float64(4, 3))"
     says(BadInput, expected, given, lambda: ostinato.unroll(Doubled(), XS))
+
+
+class OfEquinox(Cell):
+    """What the message advises."""
+
+    gru: eqx.nn.GRUCell
+
+    def initial(self, batch):
+        return jnp.zeros((*batch, 4))
+
+    def inputs(self, x):
+        return x
+
+    def step(self, state, x):
+        h = jax.vmap(self.gru)(x, state)
+        return h, h
+
+
+def test_the_cell_of_another_library_is_told_how_to_become_one():
+    gru, xs = eqx.nn.GRUCell(3, 4, key=key(0)), jnp.ones((5, 2, 3))
+    words = "got GRUCell of equinox: write a subclass of ostinato.Cell .* by jax.vmap over a batch"
+    for method in (ostinato.unroll, ostinato.taps):
+        with pytest.raises(BadInput, match=words):
+            method(gru, xs)
+    ys, _ = ostinato.unroll(OfEquinox(gru), xs)
+    assert ys.shape == (5, 2, 4)
+    module = type("GRU", (), {"__module__": "torch.nn.modules.rnn"})()
+    with pytest.raises(BadInput, match="got GRU of torch: import it by ostinato"):
+        ostinato.unroll(module, xs)
+    with pytest.raises(BadInput, match="got the class Simple: make one of its objects"):
+        ostinato.unroll(Simple, xs)
+
+
+@pytest.mark.parametrize("resets", [np.eye(5, 2, dtype=int), [[0, 1]] * 5])
+def test_resets_of_zeros_and_ones_are_told_how_to_become_booleans(resets):
+    cell, xs = Simple(3, 4, key=key(0)), jnp.ones((5, 2, 3))
+    with pytest.raises(BadInput, match=r"got int64: give np.asarray\(resets\).astype\(bool\)"):
+        ostinato.unroll(cell, xs, resets=resets)
+    ostinato.unroll(cell, xs, resets=np.asarray(resets).astype(bool))

@@ -2,22 +2,26 @@
 
 JAX and all tasks take seconds to import, so the short pages are made from the text of the sources:
 a verb's line is the docstring of its module, and an option's is its `setting(...)`. The page of a
-task, cell or learner has exactly its settings, and imports that one alone.
+task, cell or learner has exactly its settings, and imports that one alone. Where Ostinato is
+installed as bytecode, without its sources, the modules are imported instead.
 """
 
 import ast
+import dataclasses
 import importlib.util
+import inspect
 import os
 import shutil
 import sys
 import textwrap
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from ..errors import BadInput
 from ..names import did_you_mean, option_of
-from ..runs.config.common import COMMON, SECTIONS
+from ..runs.config.common import COMMON, USUAL
 from .compiled import OFF
 from .verbs import VERBS
 
@@ -92,14 +96,13 @@ def train_page() -> str:
     """The page of `ostinato train --help`: the options that most people need."""
     from ..runs.config.members import REGISTRIES
 
-    task, cell, learner = map(_usual, ("task", "cell", "learner"))
     panels: dict[str, list[Row]] = {
         "Data and task": [
             Row("FILE", FILE),
-            Row("--task NAME", f"what to learn (default: {task}, or by the kind of file)"),
+            Row("--task NAME", f"what to learn (default: {USUAL['task']}, or by the kind of file)"),
         ],
-        "Network": [Row("--cell NAME", f"the recurrent cell (default: {cell})")],
-        "Learning": [Row("--learner NAME", f"the optimiser (default: {learner})")],
+        "Network": [Row("--cell NAME", f"the recurrent cell (default: {USUAL['cell']})")],
+        "Learning": [Row("--learner NAME", f"the optimiser (default: {USUAL['learner']})")],
         "Run": [],
     }
     for panel, modules in COMMON.items():
@@ -204,7 +207,9 @@ def declared(module: str) -> dict[str, Row]:
     Help that is put together when the module runs is cut where that begins.
     """
     rows = {}
-    for node in ast.walk(ast.parse(_source(module))):
+    if (text := _source(module)) is None:
+        return _settings_in(importlib.import_module(f"ostinato.{module}"))
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Call):
             if ast.unparse(node.value.func) == "setting":
                 name, (default, words) = ast.unparse(node.target), node.value.args
@@ -213,6 +218,25 @@ def declared(module: str) -> dict[str, Row]:
                 kind = "tuple" if "tuple" in kind else kind.partition(" ")[0]
                 rows[name] = _row(name, kind, usual, described(name, _text(words), usual))
     return rows
+
+
+def _settings_in(module: ModuleType) -> dict[str, Row]:
+    """The settings of all dataclasses of a module, and of those within its classes, as rows."""
+    from ..settings import settings_of
+
+    classes = [kind for _, kind in inspect.getmembers(module, inspect.isclass)]
+    classes += [kind for one in classes for _, kind in inspect.getmembers(one, inspect.isclass)]
+    own = [kind for kind in classes if kind.__module__ == module.__name__]
+    declaring = [
+        kind
+        for kind in filter(dataclasses.is_dataclass, own)
+        if all(field.metadata for field in dataclasses.fields(kind))
+    ]
+    return {
+        name: row
+        for kind in declaring
+        for name, row in zip(settings_of(kind), settings_rows(kind), strict=True)
+    }
 
 
 def _text(node: ast.expr) -> str:
@@ -275,22 +299,26 @@ def _coloured(name: str) -> str:
     return f"\x1b[1;36m{name}\x1b[0m"
 
 
-def _source(module: str) -> str:
-    """The text of one of our modules, which need not be imported for it."""
+def _source(module: str) -> str | None:
+    """The text of one of our modules, which is not imported; `None` if only bytecode is there."""
     spec = importlib.util.find_spec(f"ostinato.{module}")
     return spec.loader.get_source(spec.name)  # type: ignore[union-attr]
 
 
 def _first_line(verb: str) -> str:
     """What a verb does, from the docstring of its module: "`ostinato VERB`: what it does."."""
-    line = _source(f"cli.{verb}").partition("\n")[0]
-    return line.removesuffix('"""').partition("`: ")[2]
+    module = f"cli.{verb}"
+    if (text := _source(module)) is None:
+        text = importlib.import_module(f"ostinato.{module}").__doc__ or ""
+    return text.partition("\n")[0].removesuffix('"""').partition("`: ")[2]
 
 
 def _docstring_of(members: Any, name: str) -> str:
-    """The first paragraph of a member's docstring, from the source."""
+    """The first paragraph of a member's docstring."""
     module, kind = members.where(name)
-    for node in ast.parse(_source(module.partition(".")[2])).body:
+    if (text := _source(module.partition(".")[2])) is None:
+        return _first_paragraph(members[name].__doc__)
+    for node in ast.parse(text).body:
         if isinstance(node, ast.ClassDef) and node.name == kind:
             return _first_paragraph(ast.get_docstring(node))
     return ""
@@ -302,14 +330,6 @@ def _first_paragraph(docstring: str | None) -> str:
 
 def _sentence(words: str) -> str:
     return words[:1].upper() + words[1:]
-
-
-def _usual(section: str) -> str:
-    """The name of the task, cell or learner that is taken where none is named."""
-    for node in ast.parse(_source(SECTIONS)).body:
-        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "USUAL" and node.value:
-            return ast.literal_eval(node.value)[section]
-    raise AssertionError("runs.config.sections has no USUAL")
 
 
 def _role_of(name: str) -> str:

@@ -13,8 +13,9 @@ import typer
 
 from ..errors import BadInput
 from ..names import option_of
+from ..runs.config.common import USUAL
 from ..runs.config.members import REGISTRIES, find
-from ..runs.config.sections import ALIASES, ROLES, SHARED, USUAL, from_text
+from ..runs.config.sections import ALIASES, ROLES, SHARED, from_text
 from ..settings import Setting, read_numbers, settings_of
 from .help import FILE, described
 from .named import named_members

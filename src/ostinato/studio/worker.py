@@ -29,9 +29,9 @@ from ..report.subject import subject
 from ..runs import Config, examine, look_inside, open_run, play_run
 from ..runs.analysis.inside import Inside
 from ..runs.analysis.playing import beginning
-from ..runs.config.common import is_common
+from ..runs.config.common import USUAL, is_common
 from ..runs.config.members import REGISTRIES
-from ..runs.config.sections import ROLES, SHARED, USUAL
+from ..runs.config.sections import ROLES, SHARED
 from ..runs.folder.log import finite
 from ..settings import settings_of, shown
 from .folder import newest_checkpoint

@@ -18,6 +18,7 @@ from .step import Step, inline
 
 def sizes(cell: Layer, xs: Any) -> tuple[int, tuple[int, ...]]:
     """The number of steps and the batch axes of `xs`."""
+    check_layer(cell)
     name, leaves = type(cell).__name__, jax.tree.leaves(xs)
     if not leaves:
         raise BadInput(f"{name} expects inputs with time first, got none")
@@ -31,6 +32,28 @@ def sizes(cell: Layer, xs: Any) -> tuple[int, tuple[int, ...]]:
                 f"{name} got inputs of different numbers of steps: {shape} and {jnp.shape(leaf)}"
             )
     return shape[0], shape[1 : len(shape) - own]
+
+
+# How a module of another library becomes a cell.
+IMPORTS = {"torch": "ostinato.wiring.from_torch", "keras": "ostinato.wiring.from_keras"}
+
+
+def check_layer(cell: Any) -> None:
+    """Refuse what is neither a cell nor a layer, such as the cell of another library."""
+    if isinstance(cell, Layer):
+        return
+    if isinstance(cell, type):
+        raise BadInput(f"expected a cell, got the class {cell.__name__}: make one of its objects")
+    kind = type(cell)
+    library = kind.__module__.partition(".")[0]
+    found = f"expected a cell of Ostinato, got {kind.__name__} of {library}"
+    if library in IMPORTS:
+        raise BadInput(f"{found}: import it by {IMPORTS[library]}, or write a subclass of Cell")
+    raise BadInput(
+        f"{found}: write a subclass of ostinato.Cell that holds it as a field and has three "
+        "methods: initial(batch) returns zeros, inputs(x) returns x, and step(state, x) calls it, "
+        "by jax.vmap over a batch, and returns the new state and the output"
+    )
 
 
 def check_memory(memory: Any, steps: int) -> int:
@@ -103,7 +126,10 @@ def check_resets(resets: Any, steps: int, batch: tuple[int, ...]) -> jax.Array:
     except ValueError:  # lists of unequal lengths
         raise BadInput(f"resets must have the shape {shape}, got {in_line(resets)}") from None
     if values.dtype != bool:
-        raise BadInput(f"resets must be booleans of shape {shape}, got {values.dtype}")
+        raise BadInput(
+            f"resets must be booleans of shape {shape}, got {values.dtype}: give "
+            "np.asarray(resets).astype(bool)"
+        )
     if values.shape != shape:
         raise BadInput(f"resets must have the shape {shape}, got {values.shape}")
     return jnp.asarray(values)

@@ -298,6 +298,7 @@ def parts_with_inputs(layer: Layer, xs: Any, run: Callable) -> list[tuple[str, L
         run: `run(part, xs, state, reverse=...)` gives a part's outputs, as `unroll` does.
     """
     cells = []
+    layer = jax.tree.map(lambda x: x, layer)  # a part that is there twice becomes two objects
 
     def visit(part: Layer, xs: Any, state: Any, reverse: bool) -> tuple[Any, Any]:
         shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), xs)

@@ -1,5 +1,7 @@
 """The settings that most people need: those that help and forms show first."""
 
+# The member of each section that is taken where none is named.
+USUAL: dict[str, str | None] = {"task": "text", "cell": "mlstm", "learner": "adam", "first": None}
 SECTIONS = "runs.config.sections"
 # By panel of the help, the modules whose sources declare them.
 COMMON: dict[str, dict[str, tuple[str, ...]]] = {

@@ -26,13 +26,13 @@ from ...files import read_regular
 from ...names import nearest
 from ...settings import as_json, checked, make, settings_of, shown
 from ...tasks.series.from_files import task_name_for
+from .common import USUAL
 from .members import Member
 from .refusals import MEMBERS, SETTINGS, refuse
 from .sections import (
     ALIASES,
     ROLES,
     SECTIONS,
-    USUAL,
     NetworkSettings,
     TrainingSettings,
     all_settings,

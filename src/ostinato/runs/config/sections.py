@@ -23,10 +23,9 @@ FACTORS = ("input", "all")
 POOLS = ("last", "mean")
 UNITS = 128
 
-# The sections in the order of `config.json`; for those that name a member, its role and default.
+# The sections in the order of `config.json`; for those that name a member, its role.
 SECTIONS = ("task", "cell", "network", "learner", "first", "training")
 ROLES = {"task": "task", "cell": "cell", "learner": "learner", "first": "learner"}
-USUAL: dict[str, str | None] = {"task": "text", "cell": "mlstm", "learner": "adam", "first": None}
 # What other programs call these settings; on the command line these are options too.
 ALIASES: dict[str, str] = {
     "lr": "rate",

@@ -24,6 +24,7 @@ NO_NUMBERS = (
     "1_000", "0x10", "inf", "-Infinity", "1e400", "--", "1 234", "5%", "12:30", "abc", "1.2.3",
 )  # fmt: skip
 TIMES = ("date", "time", "timestamp", "Date Time", "ds", "year")
+NAMES = ("x", "y", "z", "Wert", "größe", "T1", "E1", "Z-3", "T 2", "inf1", "a%", "1st")
 CODES = ("1", "01", "1.0", "2")
 WORDS = ("cat", "dog", "Dog", "fish-2", "été", "N", "5a", "x y")
 
@@ -121,7 +122,7 @@ def _read_again(chance, case, kind, meant, called, kind_of, settings, read, task
 
 def _meant(chance: random.Random, kind: str) -> Meant:
     rows = chance.randint(8, 40)
-    names = chance.sample(("x", "y", "z", "Wert", "größe"), chance.randint(1, 3))
+    names = chance.sample(NAMES, chance.randint(1, 3))
     meant = Meant({name: _numbers(chance, rows) for name in names})
     if chance.random() < 0.6:
         _ids(chance, meant, kind)

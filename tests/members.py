@@ -25,20 +25,22 @@ from ostinato.reservoir import Expansion, Liquid, Reservoir
 from ostinato.testing import Case
 from ostinato.wiring import (
     Bidirectional,
+    Changes,
     Dropout,
     Embedding,
     GatedFeedback,
     LayerNorm,
-    Mean,
     Network,
     NeuralTuringMachine,
     OneHot,
+    Pool,
     Readout,
     Stack,
     WeightNoise,
     WordEmbedding,
     Zoneout,
 )
+from ostinato.wiring.pool import POOLS
 
 ONE, TWO, THREE = jax.random.split(key(7), 3)
 
@@ -86,7 +88,10 @@ CELLS = {
 WIRINGS = {
     "stack": lambda: Case(Stack([LSTM(3, 4, key=ONE), GRU(4, 2, key=TWO)])),
     "stack, skip": lambda: Case(Stack.of(MRNN, 3, [4, 2], key=ONE, skip=True), 3),
-    "mean over time": lambda: Case(Stack([Simple(3, 2, key=ONE), Mean(2)])),
+    "all summaries": lambda: Case(Stack([Simple(3, 2, key=ONE), Pool(2, POOLS)])),
+    "changes": lambda: Case(Stack([Changes([0.5, 1.0, 2.0]), Simple(6, 2, key=ONE)])),
+    "mean over time": lambda: Case(Stack([Simple(3, 2, key=ONE), Pool(2)])),
+    "reservoir, mixed leaks": lambda: Case(Reservoir(3, 7, key=ONE, leak=0.9, slowest=0.1)),
     "expansion, quadratic": lambda: Case(Expansion(Reservoir(3, 4, key=ONE))),
     "expansion, fourier": lambda: Case(Expansion(Simple(3, 4, key=ONE), "fourier", key=TWO)),
     "bidirectional": lambda: Case(Bidirectional(LSTM(3, 4, key=ONE), Simple(3, 2, key=TWO)), 3),

@@ -13,6 +13,7 @@ from ..errors import BadInput, needing
 from ..files import next_folder, unlinked
 from ..runs import Config, join_processes, open_run
 from ..runs import train as run_training
+from ..runs.build import recipe_is_open
 from ..runs.config.config import read_toml
 from ..runs.loop.processes import index as process_index
 from .arguments import check_new_folder, check_together, chosen, path
@@ -98,7 +99,7 @@ def _train(
     else:
         config = Config(**asked)
         check_new_folder(run or Path(RUNS), "--run")
-        run = run or next_folder(f"{RUNS}/{config.task}-{config.cell}-")
+        run = run or next_folder(f"{RUNS}/{_name(config)}-")
     first, events = process_index() == 0, deque[dict](maxlen=1)
     with display(run, quiet=as_json or not first) as show:
         listeners = [show, events.append]
@@ -115,6 +116,11 @@ def _train(
         print_json({"run": str(done.path), **end})
     if end["reason"] == "interrupted":
         raise typer.Exit(128 + end.get("signal", signal.SIGINT))
+
+
+def _name(config: Config) -> str:
+    """What a run is called: by its task and its cell, if that does not depend on the data."""
+    return str(config.task) if recipe_is_open(config) else f"{config.task}-{config.cell}"
 
 
 def _own_parameters() -> list[inspect.Parameter]:

@@ -79,6 +79,10 @@ class Scaler:
 
     def __call__(self, values: np.ndarray) -> np.ndarray:
         """Scaled values `(..., columns)` in `DTYPE`, without any missing."""
+        return self.exactly(values).astype(DTYPE.get())
+
+    def exactly(self, values: np.ndarray) -> np.ndarray:
+        """Scaled values in float64, which do not depend on the precision of a run."""
         values = np.asarray(values, float)
         missing = np.isnan(values)
         shift, factor, means = self._arrays
@@ -89,7 +93,7 @@ class Scaler:
             raise BadInput(f"the number {values[index]:g} is too large to compute with")
         if self.masked:
             scaled = np.concatenate([scaled, missing[..., list(self.masked)]], axis=-1)
-        return scaled.astype(DTYPE.get())
+        return scaled
 
     def as_json(self) -> dict[str, Any]:
         """As plain JSON; the inverse of `from_json`."""

@@ -86,7 +86,7 @@ class Problem:
             task: one whose network is a cell with a readout.
             budget: how many batches of which size.
         """
-        if task.model is not None and not task.model.get("words"):
+        if task.model is not None and task.model["kind"] != "network":
             raise BadInput(
                 f"the task {task.name} needs a network of its own kind; evolution takes tasks that "
                 "a cell with a readout can learn"

@@ -43,6 +43,7 @@ class RunSize(NamedTuple):
         units: the units of the widest layer.
         epoch: the steps of an epoch; `None` if the training data are unlimited.
         devices: how many devices share a batch.
+        single_answer: whether each sequence has one answer at the most; see `Task`.
     """
 
     steps: int
@@ -50,6 +51,7 @@ class RunSize(NamedTuple):
     units: int
     epoch: float | None = None
     devices: int = 1
+    single_answer: bool = False
 
 
 def report_of(

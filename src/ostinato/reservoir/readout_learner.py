@@ -17,6 +17,7 @@ from ..memory import check_memory
 from ..weights import trained
 from ..wiring import Readout
 
+TOGETHER = 32  # sequences whose features of all steps are in memory
 TIP = "fewer --units, no --expand, or a learner such as adam"
 
 
@@ -41,6 +42,8 @@ class ReadoutLearner(Learner):
 
     Attributes:
         objective: its loss is reported, and says what targets mean as numbers.
+        single_answer: whether at most one step of each sequence counts; then only its features
+            are kept.
     """
 
     precision = "float64"
@@ -49,6 +52,7 @@ class ReadoutLearner(Learner):
     epochs = 1
 
     objective: Objective
+    single_answer: bool = False
 
     @abc.abstractmethod
     def fit(
@@ -59,18 +63,39 @@ class ReadoutLearner(Learner):
     def step(self, network: Model, learner_state: Any, state: Any, batch: Batch) -> Stepped:
         layer, readout = network.as_layer(), linear_readout(network)
         read, inner = layer.to_cell(batch, state)
-        hs, inner = self.objective.outputs(layer.parts().cell, read, inner)
-        loss, slope = jax.value_and_grad(lambda readout: self.objective.loss(readout(hs), batch))(
+        if self.single_answer:
+            hs, read = self._asked(layer.parts().cell, read)
+        else:
+            hs, inner = self.objective.outputs(layer.parts().cell, read, inner)
+        loss, slope = jax.value_and_grad(lambda readout: self.objective.loss(readout(hs), read))(
             readout
         )
         # The gradient of all that is not the readout is not computed: it counts as zero.
         whole = jax.tree.map(jnp.zeros_like, trained(network)[0])
         norms = norms_of(eqx.tree_at(readout_of, whole, slope))
         report = report_of(loss, norms, jnp.zeros((), loss.dtype))
-        steps = self._regression(readout, hs, batch)
-        learner_state, readout, more = self.fit(learner_state, readout, steps, batch)
+        steps = self._regression(readout, hs, read)
+        learner_state, readout, more = self.fit(learner_state, readout, steps, read)
         network = eqx.tree_at(readout_of, network, readout)
         return network, learner_state, layer.from_cell(inner, batch), {**report, **more}
+
+    def _asked(self, cell: Model, batch: Batch) -> tuple[jax.Array, Batch]:
+        """Features and targets at the one step of each sequence that counts, `(1, B, ...)`.
+
+        Some sequences at a time, because the features of all steps need T times the memory.
+        """
+        which = jnp.arange(-(-batch.sequences // TOGETHER) * TOGETHER) % batch.sequences
+
+        def features(some: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+            part = batch.over_sequences(lambda x, axis: jnp.take(x, some, axis))
+            hs, _ = self.objective.outputs(cell, part, None)
+            counted = jnp.asarray(part.counted)
+            at = jnp.argmax(counted > 0, axis=0), jnp.arange(TOGETHER)
+            return hs[at], jnp.asarray(part.targets)[at], counted[at]
+
+        parts = jax.lax.map(features, which.reshape(-1, TOGETHER))
+        hs, targets, weights = (x.reshape(1, -1, *x.shape[2:])[:, : batch.sequences] for x in parts)
+        return hs, Batch(hs, targets, weights)
 
     def _regression(self, readout: Readout, hs: jax.Array, batch: Batch) -> Regression:
         outputs = readout.V.shape[1]

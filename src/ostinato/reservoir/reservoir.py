@@ -24,7 +24,9 @@ class Reservoir(Leaky):
 
     It is the `Leaky` cell with α = 1 - leak. Nothing in it is trained: the readout is, by `ridge`,
     `rls` or any other learner. The entries of W are from U(-s, s), s the input scaling, those of b
-    likewise, and R is sparse and scaled to a spectral radius (`BlockSparse`).
+    likewise, and R is sparse and scaled to a spectral radius (`BlockSparse`). With `slowest`
+    the leaks of the units are spread evenly on a logarithmic scale from there to `leak`: some units
+    follow the input, others remember it.
 
     A spectral radius below 1 usually gives the echo state property, by which the state forgets
     its beginning; `lens.echo_state` measures that.
@@ -50,6 +52,9 @@ class Reservoir(Leaky):
         input_scaling: float = setting(1.0, "largest input weight", min=0)
         bias_scaling: float = setting(0.0, "largest bias", min=0)
         leak: float = setting(1.0, "how much of a state is new at each step", min=0, max=1)
+        slowest: float | None = setting(
+            None, "leaks of the units range from this to --leak (default: all are --leak)", min=0
+        )
 
     frozen: ClassVar[tuple[str, ...]] = ("W", "R", "b", "alpha")
     has_recurrent_matrix: ClassVar[bool] = False
@@ -68,6 +73,7 @@ class Reservoir(Leaky):
         input_scaling: Any = 1.0,
         bias_scaling: Any = 0.0,
         leak: Any = 1.0,
+        slowest: float | None = None,
         f: str = "tanh",
     ):
         """
@@ -79,19 +85,28 @@ class Reservoir(Leaky):
             connectivity: fraction of the units that each unit reads.
             input_scaling, bias_scaling: the largest entries of W and b.
             leak: how much of a state is new at each step, above 0 and at most 1.
+            slowest: the smallest leak of a unit, if they differ; above 0 and at most `leak`.
             f: `tanh`, `sigmoid`, `relu`, `identity` or `step`.
 
         All numbers but `connectivity` may be traced, to make many reservoirs at once.
         """
         activation(f)
-        if not isinstance(leak, jax.core.Tracer) and not 0 < leak <= 1:
+        if _is_known(leak) and not 0 < leak <= 1:
             raise BadInput(f"leak must be above 0 and at most 1, got {leak}")
+        if slowest is not None and not 0 < slowest <= (leak if _is_known(leak) else 1):
+            raise BadInput(f"slowest must be above 0 and at most leak, got {slowest}")
         w, r, b = jax.random.split(key, 3)
         self.W = input_scaling * draw(RANDOM, w, inputs, units)
         self.R = BlockSparse.random(r, units, connectivity).with_radius(radius)
         self.b = bias_scaling * draw(RANDOM, b, 1, units)[0]
-        self.alpha = jnp.asarray(1 - leak, self.b.dtype)
+        # Neighbouring units have neighbouring leaks; whom a unit reads is random.
+        leaks = leak if slowest is None else leak * (slowest / leak) ** jnp.linspace(0, 1, units)
+        self.alpha = jnp.asarray(1 - leaks, self.b.dtype)
         self.f = f
+
+
+def _is_known(number: Any) -> bool:
+    return not isinstance(number, jax.core.Tracer)
 
 
 class Liquid(Cell):

@@ -22,6 +22,7 @@ from ..data import Batch
 from ..learning import Objective, RunSize
 from ..settings import options, setting
 from ..wiring import Readout
+from . import leave_one_out
 from .readout_learner import ReadoutLearner, Regression, count_features, filled, linear_readout
 
 STRENGTHS = tuple(10.0**power for power in range(-12, 4))  # that cross-validation tries
@@ -194,8 +195,9 @@ class Ridge(ReadoutLearner):
     batch to them. Five times in a run, and always after the last step, the readout is solved for.
     Without a given strength it is the one of `STRENGTHS` with the least error in cross-validation,
     computed from the same sums: batches belong to the folds in turn, or the sequences of a batch if
-    there are enough of them; a single batch is divided in time. Classes are fitted as vectors of
-    zeros with a single one, bits as -1 and 1.
+    there are enough of them; a single batch is divided in time. Where one batch holds all examples
+    and each has a single answer, every example is left out in turn instead (`leave_one_out`).
+    Classes are fitted as vectors of zeros with a single one, bits as -1 and 1.
 
     One epoch is enough, so a run ends there.
 
@@ -206,6 +208,7 @@ class Ridge(ReadoutLearner):
         steps: the number of steps of the run.
         strength: λ, or `None` to choose it.
         folds: of the cross-validation.
+        single_answer: see `ReadoutLearner`.
 
     Example:
         >>> cell = Reservoir(2, 50, key=key)
@@ -233,18 +236,22 @@ class Ridge(ReadoutLearner):
     steps: int
     strength: float | None = None
     folds: int = 5
+    single_answer: bool = False
 
     @classmethod
     def from_settings(
         cls, name: str, settings: Any, objective: Objective, size: RunSize
     ) -> "Ridge":
-        return cls(objective, size.steps, **options(settings))
+        return cls(objective, size.steps, **options(settings), single_answer=size.single_answer)
 
     def advice(self, rate: float) -> str:
         return "a larger --strength"
 
     def initial(self, network: Model) -> State:
         readout = linear_readout(network)
+        if self._at_once:
+            moments = no_moments(1, 0, 0)
+            return State(moments, jnp.zeros((), jnp.int32), jnp.zeros((), moments.xx.dtype))
         folds = 1 if self.strength is not None else self.folds
         moments = no_moments(folds, count_features(readout, folds), readout.V.shape[1])
         return State(moments, jnp.zeros((), jnp.int32), jnp.zeros((), moments.xx.dtype))
@@ -252,6 +259,8 @@ class Ridge(ReadoutLearner):
     def fit(
         self, learner_state: State, readout: Readout, steps: Regression, batch: Batch
     ) -> tuple[State, Readout, dict[str, jax.Array]]:
+        if self._at_once:
+            return self._fit_at_once(learner_state, readout, steps)
         moments = self._added(learner_state, steps, batch)
         count = learner_state.batches + 1
         strengths = STRENGTHS if self.strength is None else (self.strength,)
@@ -263,6 +272,24 @@ class Ridge(ReadoutLearner):
             lambda: (learner_state.strength, readout),
         )
         return State(moments, count, strength), readout, {"strength": strength}
+
+    @property
+    def _at_once(self) -> bool:
+        """Whether the only batch holds all examples, with a single answer each."""
+        return self.single_answer and self.steps == 1 and self.strength is None
+
+    def _fit_at_once(
+        self, learner_state: State, readout: Readout, steps: Regression
+    ) -> tuple[State, Readout, dict[str, jax.Array]]:
+        biased = readout.b is not None
+        x = steps.x[:, :-1] if biased else steps.x
+        made = leave_one_out.fit(x, steps.y, steps.weights, biased)
+        factor = jnp.ones((), x.dtype)
+        if self.objective.loss.of_classes:
+            factor = leave_one_out.sharpness(made.predicted, steps.y, steps.weights)
+        solution = factor * jnp.concatenate([made.weights, made.bias[None]])
+        after = learner_state._replace(batches=learner_state.batches + 1, strength=made.strength)
+        return after, filled(readout, solution), {"strength": made.strength}
 
     def _added(self, learner_state: State, steps: Regression, batch: Batch) -> Moments:
         """The sums with a batch: in the fold whose turn it is, or divided among all folds."""

@@ -35,6 +35,24 @@ def build_task(config: Config, artefacts: Mapping[str, Any] | None = None) -> Ta
     return task
 
 
+def recipe_is_open(config: Config) -> bool:
+    """Whether the network and the training of a configuration may depend on the data."""
+    return config.task.kind.recipe_from_data and config.leaves_recipe_open
+
+
+def in_precision(task: Task) -> Task:
+    """A given task as the run's precision makes it.
+
+    A task scales its data to float32 where it is made, which is before a run of float64 begins. Its
+    folder makes it again from the kept arguments, in float64, and must find the same data.
+    """
+    ours = task.name in TASKS and TASKS[task.name] is type(task)
+    if DTYPE.get() is np.float32 or not ours or task.arguments is None:
+        return task
+    given, named = task.arguments
+    return type(task)(*given, **named)
+
+
 def config_of(config: Config, task: Task) -> Config | None:
     """The configuration with the name and the settings of a given task; `None` if it is not ours.
 
@@ -120,6 +138,7 @@ def build_learner(
         widest,
         epoch=1 / share if share else None,
         devices=config.training.devices,
+        single_answer=task.single_answer,
     )
     if alone is not None:
         # What comes after the layers; at least a step, because a schedule needs one.

@@ -69,11 +69,13 @@ class Task(Batches):
         lag: the least number of steps back that an answer depends on; `None` if unknown.
         predicts_next: whether the targets are later inputs, which a network must not see.
         readout_bias: whether readouts have a bias, unless the cell says otherwise.
+        single_answer: whether at most one step of each sequence counts.
         classes: what each output stands for, if an answer is one of them; see `confusion`.
         model: the kind of model that the task needs and its numbers, as JSON; `None` for a plain
             `Network`. See `runs/network/models.py`.
         recipe: settings of a network and a learner that learn the task, by name. A configuration
             takes them where it names no cell, and its own before them.
+        recipe_from_data: whether `recipe_of_data` may say more than `recipe`.
         drawn_settings: the settings that only data have that are drawn here, not read from a file.
         Settings: a dataclass of the settings that a configuration can change; see
             `ostinato.settings`. The constructor takes them by name.
@@ -89,10 +91,12 @@ class Task(Batches):
     framing: Framing
     solved: float | None = None
     predicts_next: bool = False
+    single_answer: bool = False
     readout_bias: bool = True
     classes: tuple[str, ...] | None = None
     model: Mapping[str, Any] | None = None
     recipe: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+    recipe_from_data: ClassVar[bool] = False
     drawn_settings: ClassVar[tuple[str, ...]] = ()
     settings: Any
     arguments: tuple[tuple[Any, ...], dict[str, Any]] | None
@@ -129,6 +133,13 @@ class Task(Batches):
             artefacts: what a trained model keeps of its task; see `artefacts`.
         """
         return cls(seed=seed, **options(settings))
+
+    def recipe_of_data(self) -> Mapping[str, Any]:
+        """Settings that suit the amount and kind of the data that were read, by name.
+
+        A configuration takes them where it leaves both network and training to their defaults.
+        """
+        return {}
 
     @functools.cached_property
     def loss(self) -> Loss:

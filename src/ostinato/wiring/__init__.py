@@ -1,6 +1,7 @@
 """Cells made of cells, and the layers around them."""
 
 from .captioner import Captioner as Captioner
+from .changes import Changes as Changes
 from .encoder_decoder import EncoderDecoder as EncoderDecoder
 from .encodings import Embedding as Embedding
 from .encodings import FixedEmbedding as FixedEmbedding
@@ -17,10 +18,10 @@ from .noise import WeightNoise as WeightNoise
 from .noise import Zoneout as Zoneout
 from .noise import reseed as reseed
 from .onnx_weights import from_onnx as from_onnx
+from .pool import Pool as Pool
 from .rtneural_weights import from_rtneural as from_rtneural
 from .rtneural_weights import to_rtneural as to_rtneural
 from .stack import Bidirectional as Bidirectional
-from .stack import Mean as Mean
 from .stack import Stack as Stack
 from .tagger import Tagger as Tagger
 from .torch_weights import from_torch as from_torch

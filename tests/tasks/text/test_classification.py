@@ -12,7 +12,7 @@ from ostinato.runs.build import build_network
 from ostinato.tasks import Classify
 from ostinato.tasks.applying import ApplyOptions
 from ostinato.tasks.text.classification import LabelCode
-from ostinato.wiring import Mean
+from ostinato.wiring import Pool
 
 TEXTS = ["it is fine", "it is not fine", "fine fine", "not good not fine"] * 20
 LABELS = ["good", "bad", "good", "bad"] * 20
@@ -54,7 +54,7 @@ def trained(tmp_path_factory):
 
 def test_a_run_learns_labels_from_the_mean_of_its_states(trained):
     task, network = trained.task(), trained.network()
-    assert isinstance(network.cell.layers[-1], Mean)
+    assert isinstance(network.cell.layers[-1], Pool)
     assert evaluate_network(network, task, "test") == 1
     assert task.preview(network, None).splitlines()[0].split(":")[0] in ("good", "bad")
     code = LabelCode.from_json(trained.artefacts)

@@ -25,6 +25,7 @@ from ...errors import BadInput, naming
 from ...files import read_regular
 from ...names import nearest
 from ...settings import as_json, checked, make, settings_of, shown
+from ...tasks import Task
 from ...tasks.series.from_files import task_name_for
 from .common import USUAL
 from .members import Member
@@ -66,6 +67,7 @@ class Config:
     learner: Member
     first: Member | None
     training: TrainingSettings
+    _asked: frozenset[str]  # the names that whoever made it gave; no part of its value
 
     def __init__(self, **given: Any):
         """The flat settings; `task`, `cell`, `learner` and `first` are names.
@@ -73,6 +75,7 @@ class Config:
         Without a task, a file says by its suffix what it is for: `data.csv` is a series. Without a
         cell, the task's own recipe comes before the usual settings.
         """
+        object.__setattr__(self, "_asked", frozenset(given))
         given = _with_recipe(_with_task(given))
         self._fill(given, chosen_members({**USUAL, **_members(given)}))
 
@@ -83,6 +86,7 @@ class Config:
         A class of one's own must have been imported, or its file allowed; see `members.find`.
         """
         config = object.__new__(cls)
+        object.__setattr__(config, "_asked", frozenset(SECTIONS))  # nothing is left open
         names = {**USUAL, **_members(_with_task(given))}
         config._fill(given, chosen_members(names, named=False))
         return config
@@ -107,6 +111,20 @@ class Config:
                 part = Member(*chosen[section], part)
             object.__setattr__(self, section, part)
         refuse(SETTINGS, self)
+
+    @property
+    def leaves_recipe_open(self) -> bool:
+        """Whether it says nothing of the network and the training but the seed.
+
+        Then `with_recipe_of` may choose both. A configuration from a folder has chosen already.
+        """
+        of_data = {"task", "seed", *settings_of(self.task.kind.Settings)}
+        return self._asked <= of_data
+
+    def with_recipe_of(self, task: Task) -> "Config":
+        """The configuration with what a task recommends for its data, if it leaves that open."""
+        recipe = task.recipe_of_data()
+        return self.replace(**recipe) if recipe and self.leaves_recipe_open else self
 
     @property
     def batch_size(self) -> int:
@@ -172,6 +190,7 @@ class Config:
         known = {name for kind in kinds.values() for name in settings_of(kind)}
         kept = {name: value for name, value in self.flat().items() if name in known}
         config = object.__new__(Config)
+        object.__setattr__(config, "_asked", self._asked | changes.keys())
         config._fill({**kept, **changes}, chosen)
         return config
 

@@ -203,6 +203,14 @@ NETWORK: Table = {
     "the task {x.task.name} has a network of its own kind; leave out layer_wise": lambda x: (
         x.model != "network" and x.training.layer_wise
     ),
+    "--changes needs inputs that are numbers, and a readout; the task {x.task.name} or the cell "
+    "{x.cell.name} has none; leave it out": lambda x: (
+        x.network.changes
+        and (x.model != "network" or x.task.symbolic or x.reads_words or x.own_readout)
+    ),
+    "output feedback is read as it is; leave out --changes": lambda x: (
+        x.network.changes and x.network.output_feedback
+    ),
     "layer_wise reads every layer by itself; leave out --pool, and cells with a readout of their "
     "own": lambda x: x.training.layer_wise and (x.network.pool != "last" or x.own_readout),
     "the task {x.task.name} reads vectors, so it takes no embedding": lambda x: (
@@ -222,7 +230,7 @@ NETWORK: Table = {
         lambda x: x.own_readout,
     ),
     "the output of {x.cell.name} is the answer; leave out --pool": lambda x: (
-        x.own_readout and x.network.pool == "mean"
+        x.own_readout and x.network.pool != "last"
     ),
     **_each(
         ("readout_units", "expand", "output_feedback"),

@@ -13,6 +13,7 @@ from ...reservoir.expansion import EXPANSIONS
 from ...settings import as_words, read_numbers, setting, settings_of
 from ...tasks.checks import MAX_SEED
 from ...through_time.backends import BACKENDS
+from ...wiring.pool import POOLS, pools
 from ...wiring.turing import BY_PLACE, STAY
 from .members import REGISTRIES, find
 
@@ -20,7 +21,6 @@ PRECISIONS = ("float32", "bfloat16", "float64")
 MEMORIES = ("all", "sqrt")
 READOUTS = ("bias", "plain", "own")
 FACTORS = ("input", "all")
-POOLS = ("last", "mean")
 UNITS = 128
 
 # The sections in the order of `config.json`; for those that name a member, its role.
@@ -113,7 +113,12 @@ class NetworkSettings:
         among=EXPANSIONS,
     )
     pool: str = setting(
-        "last", "what is read at a step: its own state, or the mean of all so far", among=POOLS
+        "last",
+        f"summaries of all steps so far that the readout reads, one or more of {', '.join(POOLS)}",
+        read=pools,
+    )
+    changes: bool = setting(
+        False, "layers also read how much each input has changed since the step before"
     )
     factor: str = setting(
         "input", f"mrnn with --skip: what the factor reads, {', '.join(FACTORS)}", among=FACTORS

@@ -19,7 +19,9 @@ from ..build import (
     build_task,
     check_counts,
     config_of,
+    in_precision,
     precision,
+    recipe_is_open,
 )
 from ..config import Config
 from ..fit import check_fits
@@ -81,10 +83,17 @@ def train(
     check_own(task, network)
     if listener is not None and not callable(listener):
         raise BadInput(f"listener must be a function of an event; got {shown(listener)}")
-    path = checked_path("folder", folder)
+    path, built = checked_path("folder", folder), None
     kind = config.task.kind if task is None else type(task)
-    with precision(config), own_errors(kind, path):
-        return _train(config, path, resume, listener, task, network, learner)
+    with own_errors(kind, path):
+        if not resume and network is None and learner is None and recipe_is_open(config):
+            with precision(config):
+                read = build_task(config) if task is None else task
+                settled = config.with_recipe_of(read)
+            # Another precision scales the data again.
+            config, built = settled, read if settled is config and task is None else None
+        with precision(config):
+            return _train(config, path, resume, listener, task, network, learner, built=built)
 
 
 def train_with(
@@ -104,13 +113,15 @@ def _train(
     network: Network | None = None,
     learner: optax.GradientTransformation | None = None,
     group: RunGroup | None = None,
+    built: Task | None = None,
 ) -> Run:
+    """Train in the precision of the configuration; `built` is its task, if there is one already."""
     first, config = processes.index() == 0, processes.on_all_devices(config)
     with processes.all_or_none() as facts:
         run = open_run(path) if resume else None
         # The folder of an earlier version says nothing of the data of a given task.
         if task is not None and (run is None or "data" in run.manifest):
-            config = config_of(config, task) or config
+            config, task = config_of(config, task) or config, in_precision(task)
         if run is not None:
             run = run.with_steps(config)
             unlinked(path, run.checkpoints.folder)
@@ -119,7 +130,7 @@ def _train(
         own = {"task": task, "network": network, "learner": learner}
         given = [name for name, x in own.items() if x is not None]
         if task is None:
-            task = run.task() if run else build_task(config)
+            task = run.task() if run else built or build_task(config)
         check_declared(task)
         method, units = build_learner(config, task, learner), None
         if network is None:

@@ -23,8 +23,8 @@ from ...wiring import (
     Captioner,
     Embedding,
     EncoderDecoder,
-    Mean,
     Network,
+    Pool,
     Stack,
     Tagger,
     VideoCaptioner,
@@ -35,6 +35,7 @@ from ...wiring.captioner import Convolutions
 from ...wiring.encoder_decoder import Bridge, DeepReadout, can_hand_over
 from ...wiring.encodings import Dropped
 from ...wiring.noise import Drop
+from ...wiring.pool import pools
 from ...wiring.video import LEARNED, FrameDecoder, Frames
 from ..config.refusals import NETWORK, refuse
 from .parts import Parts, readout_kind
@@ -57,9 +58,14 @@ def network(parts: Parts, key: jax.Array) -> Network | OutputFeedback:
         made, _ = parts.layers(size, body, symbols=one_hot, last={"outputs": task.outputs})
         return Network(made, None, encoding)
     fed_back = parts.settings.output_feedback
+    changes = parts.changes(size)
+    size += 0 if changes is None else size
     made, width = parts.layers(size + fed_back * task.outputs, body, symbols=one_hot)
-    if parts.settings.pool == "mean":
-        made = Stack([made, Mean(width)])
+    if changes is not None:
+        made = Stack([changes, made])
+    if (summaries := pools(parts.settings.pool)) != ("last",):
+        made = Stack([made, Pool(width, summaries)])
+        width *= len(summaries)
     if parts.settings.expand is not None:
         made = Expansion(made, parts.settings.expand, key=jax.random.fold_in(body, 1))
         width = made.width
@@ -232,7 +238,7 @@ _DECODER = (
 _PICTURE = Setting("picture", tuple, False, None, min=1)
 # The numbers of each kind of model, as a task gives them and a run folder holds them.
 NUMBERS: dict[str, tuple[Setting, ...]] = {
-    "network": (Setting("embedding", int, True, None, min=0), _FIXED),
+    "network": (Setting("embedding", int, True, None, min=0), _FIXED),  # and words, spreads
     "encoder-decoder": (*_DECODER, _FIXED, Setting("fixed_target", bool, False, False)),
     "tagger": (
         *(_size("letters"), _size("letter"), _size("spelling"), _size("embedding", min=0)),
@@ -257,8 +263,17 @@ def check_numbers(model: Any) -> None:
         checked(one, model[one.name] if one.default is None else model.get(one.name, one.default))
     if "words" in model and not _are_places(model["words"]):
         raise BadInput("its words are not places among its inputs")
+    if "spreads" in model and not _are_spreads(model["spreads"]):
+        raise BadInput("its spreads are not numbers above 0")
     if "picture" in model and len(model["picture"]) != 3:
         raise BadInput("its pictures have no height, width and channels")
+
+
+def _are_spreads(spreads: Any) -> bool:
+    """Whether they are what `Changes` takes."""
+    return isinstance(spreads, list) and all(
+        type(x) is float and math.isfinite(x) and x > 0 for x in spreads
+    )
 
 
 def _are_places(words: Any) -> bool:

@@ -15,6 +15,7 @@ from ...tasks import Task
 from ...tasks.task import TaskSizes
 from ...wiring import (
     Bidirectional,
+    Changes,
     Dropout,
     Embedding,
     FixedEmbedding,
@@ -104,6 +105,15 @@ class Parts:
         """How the one-hot words within vectors become learned vectors; `None` if they stay."""
         places, size = self.model.get("words"), self.settings.embedding
         return WordEmbedding(self.task.inputs, places, size, key=key) if places and size else None
+
+    def changes(self, size: int) -> Changes | None:
+        """What adds the changes of the inputs to them; `None` if the layers read them as they are.
+
+        Without numbers of the task, changes are not rescaled.
+        """
+        if not self.settings.changes:
+            return None
+        return Changes(self.model.get("spreads") or [1.0] * size)
 
     def layers(
         self,

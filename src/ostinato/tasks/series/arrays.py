@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from ...data.splits import PARTS, divided_at_random, in_percent, shares
 from ...errors import BadInput, naming
 from ...names import typed
 from ...settings import setting
+from ...wiring.changes import spreads_of
 from ..abilities import AnsweringTask
 from ..applying import ApplyOptions
 from ..batches import Own, hashed, random
@@ -32,6 +34,22 @@ from .new_sequences import answers_to_sequences
 from .sequences import scaled_inputs, sequences
 
 SIZES = 8
+FEW = 1000  # sequences to learn from, up to which random features were never behind training
+# Measured by `benchmarks/everyday.py`.
+RANDOM_FEATURES = MappingProxyType(
+    {
+        "cell": "reservoir",
+        "units": 300,
+        "bidirectional": True,
+        "changes": True,
+        "radius": 1.1,
+        "input_scaling": 0.5,
+        "bias_scaling": 0.5,
+        "slowest": 0.05,
+        "pool": "mean,max,share",
+        "learner": "ridge",
+    }
+)
 SPLIT, WINDOW = 2, 3  # places in the random numbers of the seed
 
 
@@ -100,6 +118,7 @@ class Arrays(Finite, FileTask, AnsweringTask):
         missing: str = setting("refuse", "what to do about missing values", among=POLICIES)
 
     name = "arrays"
+    recipe_from_data = True
     apply_options = ("n_best",)
 
     def __init__(
@@ -151,11 +170,16 @@ class Arrays(Finite, FileTask, AnsweringTask):
         self.parts = self._divided(len(data), split)
         train = self.parts["train"]
         self.per_step, self.symbolic = data.per_step, data.inputs.ndim == 1
+        self.single_answer = not data.per_step
         inputs, self.scaler = scaled_inputs(data, train, names, known, missing, scale, self._mask)
         if self.scaler is None:
             self.inputs = int(known.get("symbols") or inputs.max() + 1)
         else:
             self.inputs = self.scaler.columns
+            first = np.cumsum(data.lengths[train]) - data.lengths[train]
+            rows = self.scaler.exactly(data.inputs[data.steps_of(train)])
+            spreads = spreads_of(rows, first)
+            self.model = {"kind": "network", "spreads": spreads}
         rows = data.steps_of(train) if data.per_step else train
         if "answers" in known:
             self.answers = TargetCodec.from_json(known["answers"])
@@ -195,6 +219,14 @@ class Arrays(Finite, FileTask, AnsweringTask):
         if len(np.unique(everything)) < len(everything):
             raise BadInput("a sequence is in two parts, or twice in one")
         return parts
+
+    def recipe_of_data(self) -> Mapping[str, Any]:
+        """Random features for a class of each of few sequences of numbers."""
+        count = self.count("train")
+        few = self.single_answer and not self.symbolic and count <= FEW
+        if few and self.answers.kind == "classification":
+            return {**RANDOM_FEATURES, "batch": count}
+        return {}
 
     def batch(self, index: int, size: int, length: int | None = None) -> Batch:
         return self.batch_of(slice, index, size, length)[0]

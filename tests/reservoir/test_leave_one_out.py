@@ -9,7 +9,7 @@ from ostinato.reservoir import leave_one_out
 
 def ridge(x, y, strength, bias):
     """The solution and the bias by the normal equations."""
-    mean, centre = (x.mean(0), y.mean(0)) if bias else (0, 0)
+    mean, centre = bias * x.mean(0), bias * y.mean(0)
     x, y = x - mean, y - centre
     solution = np.linalg.solve(x.T @ x + strength * np.eye(x.shape[1]), x.T @ y)
     return solution, centre - mean @ solution
@@ -23,16 +23,13 @@ def test_predictions_are_those_of_fits_to_the_others(examples, features, bias):
     y = x[:, :2] + 0.5 * rng.normal(size=(examples, 2)) + 1
     fit = jax.jit(leave_one_out.fit, static_argnums=3)(x, y, np.ones(examples), bias)
     # The same features in the units that the fit uses.
-    mean = x.mean(0) if bias else np.zeros(features)
+    mean = bias * x.mean(0)
     scaled = x / np.sqrt(((x - mean) ** 2).mean(0)) / np.sqrt(features)
     solution, offset = ridge(scaled, y, fit.strength, bias)
     np.testing.assert_allclose(x @ fit.weights + fit.bias, scaled @ solution + offset, rtol=1e-6)
     for n in range(examples):
         others = np.arange(examples) != n
-        if bias:
-            solution, offset = ridge(scaled[others], y[others], fit.strength, True)
-        else:
-            solution, offset = ridge(scaled[others], y[others], fit.strength, False)
+        solution, offset = ridge(scaled[others], y[others], fit.strength, bias)
         np.testing.assert_allclose(fit.predicted[n], scaled[n] @ solution + offset, rtol=1e-6)
 
 

@@ -23,8 +23,8 @@ def test_few_labelled_sequences_are_classified_by_random_features(tmp_path):
     assert run.config.batch == 20 and run.steps() == [1]
     assert run.evaluate("test")["accuracy"] == 1.0
     answers = open_run(tmp_path / "run").classify(labelled(4)[0])
-    assert [answer["class"] for answer in answers] == ["0", "1", "0", "1"]
-    assert all(0.6 < max(answer["probabilities"].values()) <= 1 for answer in answers)
+    assert [answer[0] for answer in answers] == [0, 1, 0, 1]
+    assert all(0.6 < max(answer.probabilities.values()) <= 1 for answer in answers)
 
 
 @pytest.mark.parametrize("given", [{"cell": "gru"}, {"units": 5}, {"steps": 9}, {"rate": 0.1}])
@@ -39,7 +39,7 @@ def test_a_setting_of_network_or_training_keeps_both(given):
 def test_many_sequences_symbols_numbers_and_answers_per_step_have_no_such_recipe():
     xs, ys = labelled()
     for task in (
-        Arrays(xs, ys.astype(float)),
+        Arrays(xs, ys + 0.5),
         Arrays((xs[..., 0] > 0).astype(int), ys),
         Arrays(xs, np.tile(ys[:, None], (1, 12))),
         Arrays(*labelled(count=1300, steps=2)),

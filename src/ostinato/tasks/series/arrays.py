@@ -179,7 +179,7 @@ class Arrays(Finite, FileTask, AnsweringTask):
             first = np.cumsum(data.lengths[train]) - data.lengths[train]
             rows = self.scaler.exactly(data.inputs[data.steps_of(train)])
             spreads = spreads_of(rows, first)
-            self.model = {"kind": "network", "spreads": spreads}
+            self.model = {"kind": "network", "embedding": None, "spreads": spreads}
         rows = data.steps_of(train) if data.per_step else train
         if "answers" in known:
             self.answers = TargetCodec.from_json(known["answers"])

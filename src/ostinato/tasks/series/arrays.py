@@ -34,7 +34,7 @@ from .new_sequences import answers_to_sequences
 from .sequences import scaled_inputs, sequences
 
 SIZES = 8
-FEW = 1000  # sequences to learn from, up to which random features were never behind training
+FEW = 1000  # sequences to learn from, whose features fit into memory and one decomposition
 # Measured by `benchmarks/everyday.py`.
 RANDOM_FEATURES = MappingProxyType(
     {

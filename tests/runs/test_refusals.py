@@ -201,7 +201,23 @@ NETWORK_ROWS = [
             "expand": "quadratic",
             "output_feedback": True,
             "turing": "8x4",
+            "changes": True,
         }.items()
+    ),
+    (
+        {"changes": True},
+        TEXT,
+        "the task text reads symbols or words, which have no changes; leave out --changes",
+    ),
+    (
+        {"changes": True, "layer_wise": 9, "layers": 2},
+        VECTORS,
+        "layer_wise needs a first layer that reads the inputs itself; leave out --changes",
+    ),
+    (
+        {"changes": True, "output_feedback": True},
+        VECTORS,
+        "output_feedback needs layers that read the inputs themselves; leave out --changes",
     ),
     (
         {"gradient": "rtrl"},
@@ -248,6 +264,7 @@ NETWORK_ROWS = [
             "readout_units": 3,
             "expand": "quadratic",
             "output_feedback": True,
+            "changes": True,
         }.items()
     ),
     *(

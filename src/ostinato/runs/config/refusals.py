@@ -190,7 +190,7 @@ NETWORK: Table = {
         x.model != "network" and x.network.pool != "last"
     ),
     **_each(
-        ("readout_units", "expand", "output_feedback", "turing"),
+        ("readout_units", "expand", "output_feedback", "turing", "changes"),
         "the task {x.task.name} has a network of its own kind; leave out NAME",
         lambda x: x.model != "network",
     ),
@@ -203,12 +203,13 @@ NETWORK: Table = {
     "the task {x.task.name} has a network of its own kind; leave out layer_wise": lambda x: (
         x.model != "network" and x.training.layer_wise
     ),
-    "--changes needs inputs that are numbers, and a readout; the task {x.task.name} or the cell "
-    "{x.cell.name} has none; leave it out": lambda x: (
-        x.network.changes
-        and (x.model != "network" or x.task.symbolic or x.reads_words or x.own_readout)
+    "the task {x.task.name} reads symbols or words, which have no changes; leave out --changes": (
+        lambda x: x.network.changes and (x.task.symbolic or x.reads_words)
     ),
-    "output feedback is read as it is; leave out --changes": lambda x: (
+    "layer_wise needs a first layer that reads the inputs itself; leave out --changes": lambda x: (
+        x.network.changes and x.training.layer_wise
+    ),
+    "output_feedback needs layers that read the inputs themselves; leave out --changes": lambda x: (
         x.network.changes and x.network.output_feedback
     ),
     "layer_wise reads every layer by itself; leave out --pool, and cells with a readout of their "
@@ -233,7 +234,7 @@ NETWORK: Table = {
         x.own_readout and x.network.pool != "last"
     ),
     **_each(
-        ("readout_units", "expand", "output_feedback"),
+        ("readout_units", "expand", "output_feedback", "changes"),
         "the output of {x.cell.name} is the answer; leave out NAME",
         lambda x: x.own_readout,
     ),

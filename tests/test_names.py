@@ -118,6 +118,7 @@ def test_what_the_reference_lists_is_there():
 # was wrong, and where, as `BadInput`.
 CAUGHT = {
     "data/dates.py": 2,  # a spelling that is tried
+    "data/splits.py": 1,  # a mapping says so that it lacks a key, and `in` asks for it
     "data/text_table.py": 1,  # JSON asks for it about NaN
     "evolve/graph.py": 1,  # an entry of an ancestry
     "runs/folder/digest.py": 1,  # a chunk of a log, which is then read line by line

@@ -114,6 +114,7 @@ class Pool(Cell):
                 state[kind] = state[kind] + (u > 0).astype(u.dtype)
                 ys.append(state[kind] / count)
             else:
+                assert self.w is not None
                 score = jnp.sum(u * self.w, axis=-1, keepdims=True)
                 highest = jnp.where(begun, jnp.maximum(state["score"], score), score)
                 past, now = jnp.exp(state["score"] - highest), jnp.exp(score - highest)

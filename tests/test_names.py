@@ -124,6 +124,7 @@ CAUGHT = {
     "runs/folder/digest.py": 1,  # a chunk of a log, which is then read line by line
     "runs/folder/kept_data.py": 1,  # a file of a run folder
     "runs/folder/listing.py": 2,  # the same, of a folder that may be no run
+    "runs/network/blueprint.py": 6,  # a part of a recorded network
 }
 
 

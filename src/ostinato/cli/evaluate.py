@@ -185,7 +185,7 @@ def _scored(
     values = evaluation.own_metrics(*how)
     report(0, None, "scoring the forecasts")
     made = hindcasts(network, series, part)
-    return _Metrics(values | series.scores_of(made), sum(predicted)), made
+    return _Metrics(values | series.scores_from(network, part, lambda: made), sum(predicted)), made
 
 
 def _measured(network: Model, task: Task, part: str, metrics: _Metrics, *, own: bool) -> dict:

@@ -174,7 +174,9 @@ def fitted(moments: Moments, strengths: jax.Array, bias: bool) -> tuple[jax.Arra
 
     wrong = jnp.sum(jax.lax.map(left_out, moments), axis=0)
     scale = jnp.maximum(whole.yy, jnp.finfo(whole.yy.dtype).tiny)
-    best = strengths[jnp.argmin(jnp.sum(wrong / scale, axis=-1))]
+    total_error = jnp.sum(wrong / scale, axis=-1)
+    # Where a fold has no solution its error is no number, which `argmin` would take for the least.
+    best = strengths[jnp.argmin(jnp.where(jnp.isnan(total_error), jnp.inf, total_error))]
     return best, solutions(whole.xx, whole.xy, best[None], bias)[0]
 
 

@@ -243,14 +243,16 @@ class Series(Streamed, FileTask, AnsweringTask):
         return self.parts[part]
 
     def scores(self, network: Model, part: str) -> dict[str, Any]:
+        return self.scores_from(network, part, lambda: hindcasts(network, self, part))
+
+    def scores_from(
+        self, network: Model, part: str, made: Callable[[], Hindcasts]
+    ) -> dict[str, Any]:
+        """`scores`, with the forecasts at every step of the part, if it has use for them."""
         if not self.forecasts or not self.parts[checked_part(part)].there.any():
             return {}
-        return self.scores_of(hindcasts(network, self, part))
-
-    def scores_of(self, made: Hindcasts) -> dict[str, Any]:
-        """The scores of the forecasts at every step of a part, but for the metrics."""
         known = {metric.name for metric in self.metrics}
-        return {name: value for name, value in made.metrics().items() if name not in known}
+        return {name: value for name, value in made().metrics().items() if name not in known}
 
     def after_training(self, best: Callable[[], Model]) -> dict[str, Any]:
         """The calibration of intervals on the validation part, if it is asked for."""

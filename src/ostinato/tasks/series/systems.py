@@ -1,6 +1,7 @@
 """Series of known systems: Mackey-Glass, Lorenz, the Santa Fe laser, NARMA-10, delayed noise."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -16,6 +17,7 @@ from ...errors import BadInput
 from ...settings import setting
 from ..checks import checked_part
 from ..metrics import NEGLIGIBLE, NOT_NEGATIVE, Metric, total, wide
+from .forecast_scores import Hindcasts
 from .generated_series import GeneratedSeries
 
 AHEAD = 84  # steps in a closed loop at which Mackey-Glass forecasts are compared
@@ -48,7 +50,9 @@ class MackeyGlass(GeneratedSeries):
     def generate(self, settings: Any, seed: int) -> tuple[np.ndarray, None]:
         return mackey_glass(settings.samples, settings.tau, seed), None
 
-    def scores(self, network: Model, part: str) -> dict[str, Any]:
+    def scores_from(
+        self, network: Model, part: str, made: Callable[[], Hindcasts]
+    ) -> dict[str, Any]:
         loops = self.closed_loops(network, part, AHEAD)
         if loops is None:
             return {}
@@ -76,7 +80,9 @@ class Lorenz(GeneratedSeries):
     def generate(self, settings: Any, seed: int) -> tuple[np.ndarray, None]:
         return lorenz(settings.samples, seed, interval=INTERVAL), None
 
-    def scores(self, network: Model, part: str) -> dict[str, Any]:
+    def scores_from(
+        self, network: Model, part: str, made: Callable[[], Hindcasts]
+    ) -> dict[str, Any]:
         steps = round(20 / LYAPUNOV / INTERVAL)
         loops = self.closed_loops(network, part, steps)
         if loops is None:

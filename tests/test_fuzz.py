@@ -50,7 +50,7 @@ def first_failure(area, count, scratch, monkeypatch):
 @pytest.mark.parametrize(
     "area, count",
     [
-        *(("tables", 50), ("everyday", 30), ("visitors", 25), ("labels", 150)),
+        *(("tables", 100), ("everyday", 30), ("visitors", 25), ("labels", 150)),
         *(("connections", 6), ("verbs", 25), ("series_elsewhere", 40)),
     ],
 )
@@ -63,6 +63,11 @@ PLANTED = {
     "forms of numbers": ("tables", "ostinato.data.csv_file.conflicts", lambda columns: ()),
     "ids": ("tables", "ostinato.tasks.series.from_files._check_ids", lambda *_: None),
     "times": ("tables", "ostinato.tasks.series.from_files.check_order", lambda *_: None),
+    "short series": (
+        "tables",
+        "ostinato.tasks.series.series_table._without_short",
+        lambda data, table, min: data,
+    ),
     "labels": ("tables", "ostinato.data.table.written_twice", lambda cells: None),
     "header lines": ("tables", "ostinato.tasks.text.labelled.check_columns", lambda *_: None),
     "the token": ("visitors", "ostinato.studio.guard.Guard._has_cookie", lambda *_: True),

@@ -25,6 +25,7 @@ NO_NUMBERS = (
 )  # fmt: skip
 TIMES = ("date", "time", "timestamp", "Date Time", "ds", "year")
 NAMES = ("x", "y", "z", "Wert", "größe", "T1", "E1", "Z-3", "T 2", "inf1", "a%", "1st")
+LEAST_ROWS = 3  # of a series that is to be learned: one for each part
 CODES = ("1", "01", "1.0", "2")
 WORDS = ("cat", "dog", "Dog", "fish-2", "été", "N", "5a", "x y")
 
@@ -38,6 +39,7 @@ class Meant:
         ids: which series each row belongs to; `None` for one series.
         labels: the label of each row, `None` where it is missing.
         written: the cells of ids, labels and times as text, by column.
+        dates: when each row was, if a column of dates says so.
         refuse: why it has no meaning, if it has none.
     """
 
@@ -45,6 +47,7 @@ class Meant:
     ids: list[str] | None = None
     labels: list[Any] | None = None
     written: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    dates: list[Any] | None = None
     refuse: str = ""
 
     @property
@@ -57,6 +60,29 @@ class Meant:
         for row in range(self.rows):
             rows_of.setdefault(None if self.ids is None else self.ids[row], []).append(row)
         return [*rows_of.values()]
+
+    @property
+    def task(self) -> str:
+        """The task that learns it: `arrays` if it has labels for several series, else `series`."""
+        return "series" if self.ids is None or self.labels is None else "arrays"
+
+    def times_twice(self) -> bool:
+        """Whether two rows of a series have the same date."""
+        dates = self.dates or []
+        return bool(dates) and any(
+            len({dates[n] for n in rows}) < len(rows) for rows in self.groups()
+        )
+
+    def series(self, least: int) -> list[list[int]]:
+        """The rows of each series that the task `series` reads.
+
+        They are sorted by their dates if no date is there twice. Series of fewer rows than the
+        least are left out unless all are.
+        """
+        groups, dates = self.groups(), self.dates
+        if dates is not None and not self.times_twice():
+            groups = [sorted(rows, key=dates.__getitem__) for rows in groups]
+        return [rows for rows in groups if len(rows) >= least] or groups
 
     def constant(self) -> bool:
         """Whether every series has one label at most."""
@@ -114,7 +140,7 @@ def _read_again(chance, case, kind, meant, called, kind_of, settings, read, task
         )
     except Refused:
         return
-    _compare(again, meant, called, task)
+    _compare(again, meant, called, task, least=1)
 
 
 # What is meant
@@ -203,28 +229,32 @@ def _labels(chance: random.Random, meant: Meant) -> None:
 
 
 def _times(chance: random.Random, meant: Meant) -> None:
-    """Times that increase in each series, or do not."""
+    """Times that increase in each series, or do not; `series` sorts rows by dates."""
     from datetime import datetime, timedelta
 
     name, style = chance.choice(TIMES), chance.choice(("date", "clock", "number"))
     begin = datetime(1990, 1, 1) + timedelta(days=chance.randrange(12_000))
     pace = timedelta(days=1) if style == "date" else timedelta(minutes=chance.choice((1, 10, 60)))
-    cells = [""] * meant.rows
+    cells, dates = [""] * meant.rows, [begin] * meant.rows
     spoilt = chance.random() < 0.25
     for rows in meant.groups():
         order = [*range(len(rows))]
         if spoilt and len(order) > 1:
             one = chance.randrange(len(order) - 1)
             order[one] = order[one + 1] + chance.choice((0, 1)) * len(order)
-            meant.refuse = meant.refuse or "times that do not increase"
+            if style == "number" or meant.task == "arrays":
+                meant.refuse = meant.refuse or "times that do not increase"
         for row, n in zip(rows, order, strict=True):
-            when = begin + n * pace
+            dates[row] = when = begin + n * pace
             cells[row] = {
                 "date": f"{when:%Y-%m-%d}",
                 "clock": f"{when:%Y-%m-%d %H:%M:%S}",
                 "number": str(1000 + 7 * n),
             }[style]
     meant.written[name] = cells
+    meant.dates = None if style == "number" else dates
+    if meant.times_twice():
+        meant.refuse = meant.refuse or "a time that is there twice"
 
 
 # How it is written
@@ -377,7 +407,7 @@ def _settings(
         meant.refuse = meant.refuse or "missing numbers"
     if meant.ids is not None:
         settings["sequence"] = called["id"]
-    if meant.ids is None or meant.labels is None:
+    if meant.task == "series":
         return "series", settings
     settings |= {"target": called["label"], "kind": "classification"}
     labels, groups = meant.labels, meant.groups()
@@ -390,9 +420,21 @@ def _settings(
     return "arrays", settings
 
 
-def _compare(read: Any, meant: Meant, called: dict[str, str], task: str) -> None:
-    """Fail where a number, a series or a label is not what was meant."""
+def _compare(
+    read: Any, meant: Meant, called: dict[str, str], task: str, least: int = LEAST_ROWS
+) -> None:
+    """Fail where a number, a series or a label is not what was meant.
+
+    Args:
+        read: the task.
+        meant, called, task: what was written, and how it is read.
+        least: the rows that a series needs.
+    """
     groups = meant.groups()
+    if task == "series":
+        every, groups = groups, meant.series(least)
+        told = any(note.startswith("left out are series") for note in read.notes)
+        check(told == (len(groups) < len(every)), f"series left out, and these notes: {read.notes}")
     columns = [
         [np.nan if x is None else float(x) for x in column] for column in meant.numbers.values()
     ]

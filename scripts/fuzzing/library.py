@@ -197,12 +197,13 @@ def learning(case: Case) -> str:
     """A step of a learner on a small batch: finite, and of the same structure."""
     from ostinato import learning as l
     from ostinato.data import Batch
+    from ostinato.learning.schedules import SCHEDULES
     from ostinato.losses import CrossEntropy
 
     chance, speaker = case.chance, _speaker(0)
     options: dict[str, Any] = {}
     for name, good in (
-        ("rate", (None, 0.1)), ("momentum", (0.9,)), ("schedule", l.SCHEDULES), ("warmup", (0, 1)),
+        ("rate", (None, 0.1)), ("momentum", (0.9,)), ("schedule", SCHEDULES), ("warmup", (0, 1)),
         ("clip", ("1", "auto", "off")), ("weight_decay", (0.0, 0.1)),
     ):  # fmt: skip
         if chance.random() < 0.3:

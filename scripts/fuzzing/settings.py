@@ -47,7 +47,8 @@ def _chosen(chance) -> dict[str, list[str]]:
 
 def _known(given: dict) -> list:
     """The settings of the members that are named."""
-    from ostinato.runs.config.sections import USUAL, chosen_members, settings_by_section
+    from ostinato.runs.config.common import USUAL
+    from ostinato.runs.config.sections import chosen_members, settings_by_section
     from ostinato.settings import settings_of
 
     chosen = chosen_members({**USUAL, **given})

@@ -73,7 +73,8 @@ def generating(case: Case) -> str:
 
 
 def scoring(case: Case) -> str:
-    from ostinato.runs.analysis.evaluation import dynamic_evaluate, evaluate_network, word_fail_rate
+    from ostinato.runs.analysis.evaluation import dynamic_evaluate, evaluate_network
+    from ostinato.runs.analysis.spelling import word_fail_rate
     from ostinato.tasks import Text
 
     chance, speaker = case.chance, _speaker(case.chance.randrange(2))

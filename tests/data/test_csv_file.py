@@ -155,3 +155,53 @@ def test_values_are_no_names(first, tmp_path):
     (tmp_path / "x.csv").write_text(f"{first},5\n{first},6\n")
     with pytest.raises(BadInput, match="is not a number, and the line does not read like names"):
         read_table(tmp_path / "x.csv")
+
+
+LATE = "".join(f"{n},{n + 1},{n + 2}\n" for n in range(40))
+RAGGED = {  # a file, the line of the fault, its cells, and those of the first line
+    "more in row 2": ("a,b,c\n1,2,3,4\n5,6,7\n", 2, 4, 3),
+    "fewer in row 2": ("a,b,c\n1,2\n5,6,7\n", 2, 2, 3),
+    "more than names": ("a,b,c\n1,2,3,4\n5,6,7,8\n", 2, 4, 3),
+    "fewer than names": ("a,b\n1\n5\n", 2, 1, 2),
+    "one name": ("a\n1,2\n5,6\n", 2, 2, 1),
+    "a title": ("Sales\na,b,c\n1,2,3\n", 2, 3, 1),
+    "more in a late row": (f"a,b,c\n{LATE}1,2,3,4\n", 42, 4, 3),
+    "fewer in a late row": (f"a,b,c\n{LATE}1,2\n", 42, 2, 3),
+    "more, no names": ("1,2,3\n1,2,3,4\n5,6,7\n", 2, 4, 3),
+    "fewer in a late row, no names": (f"1,2,3\n{LATE}1,2\n", 42, 2, 3),
+    "dates, no names": ("2024-01-01,1\n2024-01-02,4,5\n", 2, 3, 2),
+    "dates and a late row, no names": ("2024-01-01,1\n" * 40 + "2024-01-02\n", 41, 1, 2),
+    "words, no names": ("x,b,c\nx,1\nx,2,3\n", 2, 2, 3),
+    "truths, no names": ("true,1\n2,3,4\n", 2, 3, 2),
+    "a date twice, no names": ("2024-01-01,x,2024-01-01\n2024-01-02,x\n", 2, 2, 3),
+    "semicolons": ("a;b;c\n1,5;2,5\n1,5;2,5;3\n", 2, 2, 3),
+    "semicolons, no names": ("1,5;2,5\n1,5;2,5;3\n", 2, 3, 2),
+    "commas that divide evenly": ("1,5;2,5;3\n1,5;2,5\n1,5;2,5;3\n", 2, 2, 3),
+    "bars and decimal commas": ("1,5|2,5|2\n1,5|2,5\n", 2, 2, 3),
+    "a delimiter at the end of a row": ("a,b,c\n1,2,3,\n4,5,6\n", 2, 4, 3),
+    "a delimiter at the end of all rows": ("a,b,c\n1,2,3,\n4,5,6,\n", 2, 4, 3),
+    "a delimiter at the end of the names": ("a,b,c,\n1,2,3\n4,5,6\n", 2, 3, 4),
+    "tabs": ("a\tb\n1\t2\t3\n4\t5\n", 2, 3, 2),
+    "tabs, no names": ("2024-01-01\t1\n2024-01-02\n", 2, 1, 2),
+    "a thousand": ("a,b\n1,000,2\n3,4\n", 2, 3, 2),
+    "quotes": ('a,b\n"1",2\n"3",4,5\n', 3, 3, 2),
+    "blank lines": ("a,b\n\n1,2\n\n3\n", 5, 1, 2),
+}
+
+
+@pytest.mark.parametrize("ragged", RAGGED)
+def test_a_line_of_another_width_is_named_and_nothing_else_is_blamed(ragged, tmp_path):
+    text, line, cells, width = RAGGED[ragged]
+    (tmp_path / "x.csv").write_text(text)
+    with pytest.raises(BadInput) as error:
+        read_table(tmp_path / "x.csv")
+    assert str(error.value) == (
+        f"{tmp_path / 'x.csv'}, line {line}: the number of cells is {cells}, in the first line "
+        f"{width}; give every line the same number of cells"
+    )
+
+
+def test_a_comma_divides_lists_of_numbers_with_semicolons(tmp_path):
+    (tmp_path / "x.csv").write_text("id,tags,v\n1,2;3,4\n2,5;6,7\n")
+    table = read_table(tmp_path / "x.csv", ("tags",))
+    assert table.names == ["id", "tags", "v"] and table.texts["tags"].tolist() == ["2;3", "5;6"]

@@ -49,6 +49,7 @@ MARKS = r"[-+−.,:;/_%$€£'’\s\d\ufeff\u200b-\u200f]*"
 LETTERS = MARKS.replace("]*", "eETZ]*")  # of 1e-5 and 2020-01-31T14:00Z
 # Such as 2020-01-31, 1.234,5, −5 and T14:00. A name may begin with a letter: T1, E1.
 VALUE = re.compile(rf"(?:T(?=\d+:))?{MARKS}\d{LETTERS}")
+DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*", re.ASCII)
 WORDS = ("inf", "infinity", "true", "false")  # values that no column is called
 
 
@@ -119,29 +120,41 @@ def _read(path: Path, file: BinaryIO, text: tuple[str, ...]) -> "_Columns":
             taken.append(one)
             yield one
 
-    first = next(_rows(path, lines(), delimiter), None)
-    decoded.detach()
+    rows = _rows(path, lines(), delimiter)
+    first = next(rows, None)
     if first is None:
         raise BadInput(f"{path} has no rows; give a table with a row per time step")
     line, cells = first
+    begin = sum(len(one.encode()) for one in taken)
     decimal_comma = delimiter != ","
-    header = _is_header(path, line, cells, decimal_comma, _opening_rows(opening, delimiter)[1:])
-    # An unnamed first column is left out; another one has its number for a name.
-    names = [cell.strip() or (f"{n}" if n > 1 else "") for n, cell in enumerate(cells, 1)]
+    try:
+        header = _is_header(path, line, cells, decimal_comma, _opening_rows(opening, delimiter)[1:])
+        names = _names(path, line, cells, header)
+    except BadInput:
+        for _ in rows:  # raises if rows are of different widths, which may be all that is wrong
+            pass
+        raise
+    decoded.detach()
     unnamed = {n for n, cell in enumerate(cells) if header and not cell.strip()}
-    if not header:
-        names = [f"{n}" for n in range(1, len(cells) + 1)]
-    if twice := first_twice(names):
-        raise BadInput(f"{path}, line {line}: two columns are called {shown(twice)}")
     columns = _Columns(names, text, decimal_comma, unnamed)
     if not header:
         columns.add(_block_of([first]))
     file.seek(0)
     mark = len(codecs.BOM_UTF8) if file.read(3) == codecs.BOM_UTF8 else 0
-    begin = mark + sum(len(one.encode()) for one in taken)
-    for block in _blocks(path, file, begin, line, delimiter, len(names)):
+    for block in _blocks(path, file, mark + begin, line, delimiter, len(names)):
         columns.add(block)
     return columns
+
+
+def _names(path: Path, line: int, cells: list[str], header: bool) -> list[str]:
+    """What the columns are called, by the first row."""
+    if not header:
+        return [f"{n}" for n in range(1, len(cells) + 1)]
+    # An unnamed first column is left out; another one has its number for a name.
+    names = [cell.strip() or (f"{n}" if n > 1 else "") for n, cell in enumerate(cells, 1)]
+    if twice := first_twice(names):
+        raise BadInput(f"{path}, line {line}: two columns are called {shown(twice)}")
+    return names
 
 
 # From bytes to rows
@@ -272,7 +285,7 @@ def _rows(
             if len(cells) != width:
                 raise BadInput(
                     f"{path}, line {line}: the number of cells is {len(cells)}, in the first line "
-                    f"{width}"
+                    f"{width}; give every line the same number of cells"
                 )
             yield line, cells
     except csv.Error as error:
@@ -290,15 +303,22 @@ def _opening_rows(opening: list[str], delimiter: str) -> list[list[str]]:
 
 
 def _delimiter(opening: list[str]) -> str:
-    """The delimiter that divides the first lines into equally many cells, more than one."""
-    for delimiter in DELIMITERS:
-        rows = _opening_rows(opening, delimiter)
-        # The last of a cut-off opening may end within a quoted cell.
-        widths = {len(row) for row in (rows[:-1] or rows)}
-        if len(widths) == 1 and widths.pop() > 1:
-            return delimiter
+    """The delimiter that divides the first lines into equally many cells, more than one.
+
+    Commas may do so where they are decimal: a comma does not divide what is a number between other
+    delimiters, as in `1,5;2,5`, even if these do not divide the lines equally.
+    """
+    # The last of a cut-off opening may end within a quoted cell.
+    rows = {delimiter: _opening_rows(opening, delimiter) for delimiter in DELIMITERS}
+    widths = {d: {len(row) for row in (some[:-1] or some)} for d, some in rows.items()}
+    even = [d for d, some in widths.items() if len(some) == 1 and some != {1}]
     first = opening[0] if opening else ""
-    return max(",;\t|", key=first.count)
+    delimiter = even[0] if even else max(",;\t|", key=first.count)
+    for other in DELIMITERS:
+        if delimiter == "," and other in first:
+            cells = [cell for row in rows[other] if len(row) > 1 for cell in row]
+            delimiter = other if any(map(DECIMAL_COMMA.fullmatch, cells)) else delimiter
+    return delimiter
 
 
 def _is_header(

@@ -1,5 +1,6 @@
 """CSV, Parquet and NumPy files: what is read, and one line for what cannot be."""
 
+import dataclasses
 import gzip
 import zipfile
 from decimal import Decimal
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from ostinato.data import read_npy, read_npz, read_table
+from ostinato.data.csv_file import with_texts
 from ostinato.data.table import Table, first_twice
 from ostinato.errors import BadInput
 from ostinato.tasks.series.from_files import task_name_for
@@ -379,3 +381,20 @@ def test_parquet_decimals_are_read_to_the_last_bit(tmp_path):
     pyarrow.parquet.write_table(arrow.table({"a": column}), tmp_path / "x.parquet")
     found = read_table(tmp_path / "x.parquet").numbers["a"].tolist()
     assert found[:3] == [*map(float, words)] and np.isnan(found[3])
+
+
+def test_texts_that_were_not_kept_are_found_in_the_file_unless_it_changed(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("id,kind,v\n01,a,5\n1,b,6\n\n2,a,7\n")
+    table = read_table(path)
+    whole = with_texts(table, ["id", "kind"])
+    assert whole.texts["id"].tolist() == ["01", "1", "2"]
+    assert whole.texts["kind"].tolist() == ["a", "b", "a"]
+    assert with_texts(whole, ["id"]) is whole
+    some = dataclasses.replace(table, lines=table.lines[[2, 0]])
+    assert with_texts(some, ["id"]).texts["id"].tolist() == ["2", "01"]
+    with pytest.raises(BadInput, match="has no column 'name'"):
+        with_texts(table, ["name"])
+    path.write_text("id,kind,v\n01,a,5\n1,b,6\n2,a,70\n")
+    with pytest.raises(BadInput, match=r"x\.csv changed after its table was read; read it again$"):
+        with_texts(table, ["id"])

@@ -24,6 +24,7 @@ never read. A column is read if only one way of reading fits:
 
 import codecs
 import csv
+import dataclasses
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -68,14 +69,33 @@ def read_table(path: str | Path, text: tuple[str, ...] = ()) -> Table:
         (['day', 'rain', 'sun'], [0.5, nan])
     """
     path = Path(path)
-    if check_file(path, "table").st_size == 0:
+    status = check_file(path, "table")
+    if status.st_size == 0:
         raise BadInput(f"{path} is empty; give a table with a row per time step")
-    if path.suffix.lower() in (".parquet", ".pq"):
-        return read_parquet(path, text)
-    table = read_csv(path, text)
+    parquet = path.suffix.lower() in (".parquet", ".pq")
+    table = read_parquet(path, text) if parquet else read_csv(path, text)
     if not table.rows:
         raise BadInput(f"{path} has a header and no rows")
-    return table
+    return dataclasses.replace(table, version=(status.st_size, status.st_mtime_ns))
+
+
+def with_texts(table: Table, names: Iterable[str]) -> Table:
+    """A table that has some columns as text or as times.
+
+    Those that were not kept are read again from the file, which must not have changed since. The
+    rows may be some of those of the file.
+    """
+    lost = [name for name in names if table.check(name) not in {**table.texts, **table.times}]
+    if not lost:
+        return table
+    if table.version is None:
+        raise BadInput(f"{table.path}: the texts of {', '.join(map(shown, lost))} were not kept")
+    again = read_table(table.path, (*lost,))
+    if again.version != table.version:
+        raise BadInput(f"{table.path} changed after its table was read; read it again")
+    rows = np.searchsorted(again.lines, table.lines)
+    texts = {name: again.texts[name][rows] for name in lost}
+    return dataclasses.replace(table, texts=table.texts | texts)
 
 
 def read_csv(path: Path, text: tuple[str, ...] = ()) -> Table:

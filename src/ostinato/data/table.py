@@ -91,6 +91,7 @@ class Table:
         lines: the line of each row in the file, or its number in a frame, for messages.
         times: the columns that are kept as times, which a CSV file has none of: datetime64 in
             microseconds, NaT where one is missing, and the zone, with which they are in UTC.
+        version: size and time of change of the file when it was read; `None` for what is no file.
     """
 
     path: Path | str
@@ -100,6 +101,7 @@ class Table:
     faults: dict[str, Fault]
     lines: np.ndarray
     times: dict[str, tuple[np.ndarray, str | None]] = dataclasses.field(default_factory=dict)
+    version: tuple[int, int] | None = None
 
     @property
     def rows(self) -> int:

@@ -37,9 +37,10 @@ def test_a_table_that_was_read_has_targets_and_sequences(tmp_path):
     with pytest.raises(BadInput, match="has no column 'w'"):
         Series(read_table(tmp_path / "x.csv"), targets=["w"])
     named = {"targets": ["sales"], "sequence": "store", "split": "80/10/10"}
-    with pytest.raises(BadInput, match=r"the texts of 'store' .* \('store',\)\)$"):
-        Series(read_table(tmp_path / "stores.csv"), **named)
-    assert len(Series(read_table(tmp_path / "stores.csv", ("store",)), **named).series) == 2
+    for table in (read_table(tmp_path / "stores.csv", some) for some in ((), ("store",))):
+        task = Series(table, **named)
+        assert task.series_names == ("a", "b")
+        assert [x[:, 0].tolist() for x in task.series] == [[*range(1, 29)]] * 2
 
 
 @pytest.mark.parametrize("steps, horizon, washout", [(60, 8, 0), (100, 1, 12), (40, 5, 3)])

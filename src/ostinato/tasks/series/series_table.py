@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...data import Table
+from ...data.csv_file import with_texts
 from ...data.frames import is_frame, table_of_frame
 from ...data.splits import PARTS
 from ...data.table import is_time, missing_cells
@@ -32,17 +33,6 @@ def text_columns(settings: Any, target: Sequence[str]) -> list[str]:
     return [*dict.fromkeys([*labels, *sequence, *(n for x in roles for n in names_in(x))])]
 
 
-def _check_texts(table: Table, names: Sequence[str]) -> None:
-    """Refuse a table that was read without the texts of columns whose texts are needed."""
-    lost = [name for name in names if table.check(name) not in {**table.texts, **table.times}]
-    if lost:
-        given = f'read_table("{table.path}", {(*names,)!r})'
-        raise BadInput(
-            f"{table.path}: the texts of {', '.join(map(shown, lost))} are needed, and were not "
-            f"kept; read the table by {given}"
-        )
-
-
 def is_table(xs: Any) -> bool:
     """Whether a series is given as a table that was read already."""
     return isinstance(xs, Table)
@@ -63,7 +53,7 @@ def given_series(
     if is_table(xs):
         if ys is not None or names is not None:
             raise BadInput("a table has its own names and targets; leave out ys and names")
-        _check_texts(xs, text_columns(settings, target))
+        xs = with_texts(xs, text_columns(settings, target))
         return data_of_table(xs, settings, target, kept)
     several = isinstance(xs, list | tuple) and any(map(is_frame, xs))
     if several or isinstance(xs, str | Path):

@@ -77,7 +77,7 @@ def test_rows_that_numpy_divides_are_those_of_the_module_csv(seed, tmp_path, mon
             taken += block is not None
             return block
 
-        monkeypatch.setattr(csv_file, "BYTES_TOGETHER", chance.choice((64, 300, 1 << 19)))
+        monkeypatch.setattr(csv_file, "BYTES_TOGETHER", chance.choice((64, 300, 1 << 20)))
         monkeypatch.setattr(csv_file, "_divided", counting)
         read = _outcome(tmp_path / "x.csv")
         monkeypatch.setattr(csv_file, "_divided", lambda *arguments: None)

@@ -80,6 +80,7 @@ CELLS = {
         AdditiveDelay(3, 4, key=ONE, dt=0.5, state_function="tanh", output_function="sigmoid")
     ),
     "reservoir": lambda: Case(Reservoir(3, 7, key=ONE, connectivity=0.5, leak=0.3)),
+    "reservoir, mixed leaks": lambda: Case(Reservoir(3, 7, key=ONE, leak=0.9, slowest=0.1)),
     "liquid": lambda: Case(Liquid(3, 7, key=ONE, connectivity=0.5)),
     "delay": lambda: Case(Delay(3, 4, key=ONE, delay=2, dt=0.5)),
     "hopfield": lambda: Case(hopfield(4)),
@@ -91,7 +92,6 @@ WIRINGS = {
     "all summaries": lambda: Case(Stack([Simple(3, 2, key=ONE), Pool(2, POOLS)])),
     "changes": lambda: Case(Stack([Changes([0.5, 1.0, 2.0]), Simple(6, 2, key=ONE)])),
     "mean over time": lambda: Case(Stack([Simple(3, 2, key=ONE), Pool(2)])),
-    "reservoir, mixed leaks": lambda: Case(Reservoir(3, 7, key=ONE, leak=0.9, slowest=0.1)),
     "expansion, quadratic": lambda: Case(Expansion(Reservoir(3, 4, key=ONE))),
     "expansion, fourier": lambda: Case(Expansion(Simple(3, 4, key=ONE), "fourier", key=TWO)),
     "bidirectional": lambda: Case(Bidirectional(LSTM(3, 4, key=ONE), Simple(3, 2, key=TWO)), 3),

@@ -80,7 +80,7 @@ def test_labelled_sequences_of_different_lengths(ostinato, sequences):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["data.csv", "--target", "q"], "there is no column 'q'; there are x, y, z"),
+        (["data.csv", "--target", "q"], "has no column 'q'; it has x, y, z"),
         (["data.csv", "--target", "y", "--bidirectional"], "bidirectional"),
         (["data.csv", "--level", "bytes"], "level is a setting of the tasks text, "),
         (["none.csv", "--target", "y"], "there is no file"),

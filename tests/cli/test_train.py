@@ -100,7 +100,9 @@ def test_bad_settings(ostinato, text, tmp_path):
     for wrong in ("0", "-1"):
         found = ostinato("train", text, "--log-every", wrong)
         one_line(found, f"log_every must be at least 1, got {wrong}")
-    one_line(ostinato("train", text, "--log-every", "abc"), "'--log-every'", "a valid integer")
+    one_line(
+        ostinato("train", text, "--log-every", "abc"), "'--log-every'", "it must be a whole number"
+    )
     one_line(ostinato("train", text, "--cell", "ltsm"), "no cell 'ltsm'")
     one_line(ostinato("train", text, "--learner", "adm"), "no learner 'adm'; did you mean adam?")
     one_line(ostinato("train", text, "--schedule", "zigzag"), "no schedule 'zigzag'")

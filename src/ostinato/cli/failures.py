@@ -55,9 +55,19 @@ def _of_usage(error: BaseException) -> str:
         words = f"no such option {error.option_name}"  # type: ignore[attr-defined]
         words += f" (did you mean {near[0]}?)" if near else ""
     words = (words[:1].lower() + words[1:]).rstrip(".")
+    words = re.sub(NO_NUMBER, lambda found: _no_number(found[2], found[1]), words)
     words = re.sub(r"('--[a-z-]+') / '--[^:]+':", r"\1:", words)  # an option's other names
     context = getattr(error, "ctx", None)
     return f"{words}; see {context.command_path if context else 'ostinato'} --help"
+
+
+# What click says of a value itself, where there is no pydantic.
+NO_NUMBER = r"'([^']*)' is not a valid (int|float)(?:eger)?"
+
+
+def _no_number(kind: str, given: str) -> str:
+    what = "a whole number" if kind.startswith("int") else "a number"
+    return f"it must be {what}; got {as_words(given)}"
 
 
 BOUNDS = {"greater_than_equal": ("at least", "ge"), "less_than_equal": ("at most", "le")}
@@ -70,8 +80,8 @@ def _of_value(cause: Any) -> str | None:
     found = cause.errors()[0]
     given, kind = found["input"], found["type"]
     if kind.startswith(("int_", "float_")):
-        what = "a whole number" if kind.startswith("int_") else "a number"
-    elif kind in BOUNDS:
+        return _no_number(kind, str(given))
+    if kind in BOUNDS:
         words, limit = BOUNDS[kind]
         what = f"{words} {found['ctx'][limit]}"
     else:

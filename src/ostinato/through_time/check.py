@@ -274,8 +274,12 @@ def is_weak(x: Any) -> bool:
 
 
 def strong(tree: Any) -> Any:
-    """The shapes and dtypes of a tree, none of them weakly typed."""
-    return jax.tree.map(lambda x: x.update(weak_type=False), tree)
+    """The types of a tree of arrays or of types, none of them weak."""
+
+    def of(x: Any) -> Any:
+        return (jax.typeof(x) if eqx.is_array(x) else x).update(weak_type=False)
+
+    return jax.tree.map(of, tree)
 
 
 def weakness_matters(step: Callable, states: list, u: Any) -> bool:

@@ -21,7 +21,13 @@ from ostinato.learning.hessian_free.on_batch import FORMS
 from ostinato.losses import CrossEntropy
 from ostinato.testing.case import BATCH, STEPS
 
-UNTRAINED = ("reservoir", "liquid", "expansion, quadratic", "expansion, fourier")
+UNTRAINED = (
+    "reservoir",
+    "reservoir, mixed leaks",
+    "liquid",
+    "expansion, quadratic",
+    "expansion, fourier",
+)
 MEMBERS = {name: make for name, make in (CELLS | WIRINGS).items() if name not in UNTRAINED}
 TOLERANCE = 1e-8
 WEIGHTS = np.array([0.0, 0.7])

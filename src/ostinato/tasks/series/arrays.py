@@ -10,7 +10,7 @@ import numpy as np
 
 from ...cells import Model
 from ...data import Batch
-from ...data.artefact_checks import kept_texts, kept_whole
+from ...data.artefact_checks import kept_numbers, kept_texts, kept_whole
 from ...data.examples import Examples
 from ...data.padding import multiple_above
 from ...data.scaling import POLICIES, Scaler
@@ -178,7 +178,7 @@ class Arrays(Finite, FileTask, AnsweringTask):
             self.inputs = self.scaler.columns
             first = np.cumsum(data.lengths[train]) - data.lengths[train]
             rows = self.scaler.exactly(data.inputs[data.steps_of(train)])
-            spreads = spreads_of(rows, first)
+            spreads = known.get("spreads") or spreads_of(rows, first)
             self.model = {"kind": "network", "embedding": None, "spreads": spreads}
         rows = data.steps_of(train) if data.per_step else train
         if "answers" in known:
@@ -256,9 +256,9 @@ class Arrays(Finite, FileTask, AnsweringTask):
         return checked_length(self, length, 1 if self.per_step else self.longest, self.longest, why)
 
     def artefacts(self) -> dict[str, Any]:
-        inputs = (
-            {"symbols": self.inputs} if self.scaler is None else {"scaler": self.scaler.as_json()}
-        )
+        inputs: dict[str, Any] = {"symbols": self.inputs}
+        if self.scaler is not None and self.model is not None:
+            inputs = {"scaler": self.scaler.as_json(), "spreads": self.model["spreads"]}
         answers = {"answers": self.answers.as_json(), "per_step": self.per_step}
         return {**inputs, "columns": self.names, **answers}
 
@@ -271,7 +271,13 @@ class Arrays(Finite, FileTask, AnsweringTask):
             raise BadInput("it does not say whether there is an answer per step")
         if "symbols" in artefacts:
             return kept_whole(artefacts["symbols"], "number of symbols"), answers.outputs
-        return Scaler.from_json(artefacts["scaler"]).columns, answers.outputs
+        columns = Scaler.from_json(artefacts["scaler"]).columns
+        if (
+            "spreads" in artefacts
+            and min(kept_numbers(artefacts["spreads"], "spreads", columns)) <= 0
+        ):
+            raise BadInput("its spreads are not positive numbers")
+        return columns, answers.outputs
 
     def fingerprint(self) -> str:
         words = [np.frombuffer(repr(self.answers.classes).encode(), np.uint8)]

@@ -239,7 +239,9 @@ def checked_kind(name: str, value: Any, kind: type, what: str) -> Any:
         ostinato.errors.BadInput: run must be a run, as open_run returns it; got 'runs/1'
     """
     if not isinstance(value, kind):
-        raise BadInput(f"{name} must be {what}; got {shown(value)}")
+        words = shown(value)
+        got = words if len(words) <= 60 else f"an object of the class {type(value).__name__}"
+        raise BadInput(f"{name} must be {what}; got {got}")
     return value
 
 

@@ -289,7 +289,7 @@ def test_the_usual_rate_of_adam_goes_by_the_width():
     assert FIRST_ORDER["sgd"].usual_rate(1) == FIRST_ORDER["sgd"].usual_rate(2048) == 0.5
 
 
-@pytest.mark.parametrize("clip", [False, 1.0, None, "big", "0.1x"])
+@pytest.mark.parametrize("clip", [False, None, "big", "0.1x"])
 def test_a_clip_that_is_none_is_refused_when_the_learner_is_made(clip):
     with pytest.raises(BadInput, match="clip must be"):
         FirstOrder("sgd", Objective(SquaredError()), steps=3, clip=clip)

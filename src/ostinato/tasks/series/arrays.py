@@ -272,11 +272,10 @@ class Arrays(Finite, FileTask, AnsweringTask):
         if "symbols" in artefacts:
             return kept_whole(artefacts["symbols"], "number of symbols"), answers.outputs
         columns = Scaler.from_json(artefacts["scaler"]).columns
-        if (
-            "spreads" in artefacts
-            and min(kept_numbers(artefacts["spreads"], "spreads", columns)) <= 0
-        ):
-            raise BadInput("its spreads are not positive numbers")
+        if "spreads" in artefacts:  # which earlier versions did not keep
+            spreads = kept_numbers(artefacts["spreads"], "spreads", columns)
+            if min(spreads) <= 0:
+                raise BadInput("its spreads are not positive numbers")
         return columns, answers.outputs
 
     def fingerprint(self) -> str:

@@ -11,13 +11,15 @@ exchange numbers, and how many.
 
 With CHANGES={"steps": 9} in the environment, the runs have other settings than here.
 With HITS=1:saved:3:9:0.2 in the environment, process 1 sends itself the signal 9 0.2 seconds after
-it heard of step 3 of the run "saved"; there may be several, separated by commas.
+it heard of step 3 of the run "saved"; there may be several, separated by commas. In place of the
+signal, 0 lets no file of the process grow any more, as a full disk does.
 """
 
 import json
 import math
 import os
 import re
+import resource
 import signal
 import sys
 import threading
@@ -169,6 +171,12 @@ def trained(config, folder, listener=lambda event: None):
     return {name: events[-1][name] for name in ("reason", "step")} | {"run": run}
 
 
+def fill_disk():
+    """Let every write to a file fail."""
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+
+
 def hits(name):
     """What sends this process a signal in a run, as a listener."""
     every = [one.split(":") for one in os.environ.get("HITS", "").split(",") if one]
@@ -177,7 +185,8 @@ def hits(name):
     def hear(event):
         if own and event["step"] >= int(own[0][2]):
             *_, number, delay = own.pop()  # once: a second Ctrl-C ends a process
-            threading.Timer(float(delay), os.kill, [os.getpid(), int(number)]).start()
+            hit, given = (os.kill, [os.getpid(), int(number)]) if int(number) else (fill_disk, [])
+            threading.Timer(float(delay), hit, given).start()
 
     return hear
 

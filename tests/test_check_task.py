@@ -272,7 +272,7 @@ FAULTS = {
     ),
     "lengths": (
         changed(lambda b: b._replace(lengths=b.lengths[:, None])),
-        r"lengths must be \(4,\), got \(4, 1\)",
+        r"lengths of batch 0 .* must be 4 whole numbers .* got an array of shape \(4, 1\)",
     ),
     "resets": (
         changed(lambda b: b._replace(resets=np.zeros(b.sequences, bool)[None])),
@@ -320,6 +320,10 @@ FAULTS = {
     ),
     "length above": (
         changed(lambda b: b._replace(lengths=b.lengths + 6)),
+        "lengths of batch 0 .* whole numbers from 0 to 6, one for each sequence; got 11",
+    ),
+    "length below": (
+        changed(lambda b: b._replace(lengths=b.lengths - b.lengths.min())),
         "lengths must be from 1 to 6",
     ),
     "weights in the padding": (changed(padded), "weights must be 0 in the padding; sequence"),

@@ -230,8 +230,8 @@ def checked_float(
     return float(checked(Setting(name, float, False, None, min=min, max=max), value))
 
 
-def checked_kind(name: str, value: Any, kind: type, what: str) -> Any:
-    """An argument that must be of a class; `what` says which one in words.
+def checked_kind(name: str, value: Any, kind: type | tuple[type, ...], what: str) -> Any:
+    """An argument that must be of a class, or of one of several; `what` says which one in words.
 
     Example:
         >>> checked_kind("run", "runs/1", dict, "a run, as open_run returns it")

@@ -179,7 +179,10 @@ class Fewer(Accuracy):
         ({"chance": None}, "chance of the task Mine must be a number, got None"),
         ({"metrics": (3,)}, "each of metrics of the task Mine must be a Metric"),
         ({"metrics": (Fewer(),)}, "a metric's name .* the task Mine has 'errors <5>'"),
-        ({"batch": lambda *_: None}, "batch 0 of the task adding must be a Batch"),
+        (
+            {"batch": lambda *_: None},
+            r"batch 0 of the task adding must be an ostinato\.data\.Batch",
+        ),
     ],
 )
 def test_a_task_that_does_not_keep_its_contract(tmp_path, wrong, words):

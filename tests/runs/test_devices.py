@@ -237,6 +237,42 @@ def test_devices_of_two_processes_share_a_vocabulary(tmp_path, monkeypatch):
         near(weights(tmp_path / "1" / name), weights(tmp_path / "alone" / name))
 
 
+HITS = {
+    "hf killed": ("hf", 1, int(signal.SIGKILL)),
+    "hf on a full disk": ("hf", 0, 0),
+    "adam on a full disk": ("saved", 0, 0),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hit", HITS)
+def test_what_hits_one_of_three_processes_past_step_0_loses_nothing(hit, tmp_path, monkeypatch):
+    """One is killed, or the disk of the first is full; all stop, and go on to the same bits."""
+    name, who, number = HITS[hit]
+    changes = {"batch": 12, "steps": 8, "checkpoint_every": 1, "log_every": 1, "validate_every": 4}
+    if name == "hf":
+        changes["curvature_batch"] = 6
+    monkeypatch.setenv("CHANGES", json.dumps(changes))
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    told(of_several(whole, name, 3, 1))
+    ends = of_several(broken, name, 3, 1, f"{who}:{name}:5:{number}:0")
+    for n, (code, _, err) in enumerate(ends):
+        assert code == (-number if number and n == who else 2), ends
+        if number or n != who:
+            assert n == who or GONE in err.splitlines()[-1], err
+        else:
+            (line,) = err.splitlines()
+            assert "File too large; last good checkpoint: step " in line, err
+            assert line.endswith(f"in {broken / name}. Mend that, then --resume"), err
+    assert 0 < open_run(broken / name).steps()[-1] < changes["steps"]
+    assert all(
+        said[name]["step"] == changes["steps"] for said in told(of_several(broken, name, 3, 1))
+    )
+    same_bits(whole / name, broken / name)
+    logs = [[x for x in events(run / name) if x["kind"] == "train"] for run in (whole, broken)]
+    assert logs[0] == logs[1]
+
+
 @pytest.mark.slow
 def test_killed_at_twenty_moments_on_three_processes(tmp_path, monkeypatch):
     """A run that is killed again and again ends like an undisturbed one, with the same log.

@@ -11,8 +11,8 @@ import pytest
 from ostinato.cli.failures import explained
 from ostinato.errors import BadInput
 from ostinato.learning import FirstOrder, Objective
-from ostinato.runs import Config, train, train_many
-from ostinato.runs.loop import processes, start
+from ostinato.runs import Config, open_run, train, train_many
+from ostinato.runs.loop import prefetch, processes, start
 from ostinato.runs.loop.divergence import Diverged
 from ostinato.tasks.losses import SquaredError
 
@@ -100,7 +100,9 @@ def test_an_exception_in_a_task_is_one_line_with_the_place_and_the_checkpoint(wh
 
 def test_a_batch_that_is_none_is_named(tmp_path):
     config = config_of(tmp_path / "mine.py", "batch", "return None")
-    with pytest.raises(BadInput, match=r"batch 7 of the task own must be a Batch; got None"):
+    with pytest.raises(
+        BadInput, match=r"batch 7 of the task own must be an ostinato\.data\.Batch, got None"
+    ):
         train(config, tmp_path / "run")
 
 
@@ -108,7 +110,9 @@ def test_held_out_batches_that_are_none_are_named(tmp_path):
     config = config_of(tmp_path / "mine.py", "held_out", "return None")
     path = tmp_path / "mine.py"
     path.write_text(path.read_text().replace("yield from super().held_out(part, size)", "yield"))
-    with pytest.raises(BadInput, match="a batch of held_out of the task own must be a Batch; got"):
+    with pytest.raises(
+        BadInput, match=r"a batch of held_out of the task own must be an ostinato\.data\.Batch, got"
+    ):
         train(Config(**config.flat()), tmp_path / "run")
 
 
@@ -116,6 +120,33 @@ def test_memory_that_is_short_in_a_batch_has_a_reason(tmp_path):
     config = config_of(tmp_path / "mine.py", "batch", "raise MemoryError")
     with pytest.raises(BadInput, match=r"a batch of 4 sequences is too large: MemoryError$"):
         train(config, tmp_path / "run")
+
+
+ODD = {
+    "batch._replace(inputs=batch.inputs[..., :1])": r"expects inputs of shape \(\.\.\., 2\), got",
+    "batch._replace(inputs=batch.inputs.astype(int))": "expects floating-point inputs",
+    "batch._replace(inputs={'a': batch.inputs})": "expects an array of shape .*, got dict",
+    "batch.take([0, 1])": r"expects a state float64\(2, 3\), got float64\(4, 3\)",
+    "batch._replace(targets=batch.targets[:2])": "needs a target and a weight for each of 5 steps",
+    "batch._replace(inputs=batch.inputs.astype(object))": "must be arrays of numbers; got one of",
+    "batch._replace(inputs=[[1.0], [1.0, 2.0]])": "must be arrays of numbers; got .*: pad what is",
+}
+
+
+@pytest.mark.parametrize("thread", [True, False])
+def test_a_batch_that_is_suddenly_odd_is_named(thread, tmp_path, monkeypatch):
+    """Whether it is made in its turn or ahead, in a thread; what was saved stays."""
+    monkeypatch.setattr(prefetch, "TRIAL", 2)
+    monkeypatch.setattr(prefetch, "SHARE", -1 if thread else math.inf)
+    for n, (odd, words) in enumerate(ODD.items()):
+        config = config_of(tmp_path / f"mine_{n}.py", "batch")
+        path = tmp_path / f"mine_{n}.py"
+        path.write_text(path.read_text().replace("return fail(index)", f"return {odd}"))
+        named = f"(the inputs of )?batch 7 of the task own (is unlike the first: )?.*{words}"
+        with pytest.raises(BadInput, match=f"^{named}") as error:
+            train(Config(**config.flat()), tmp_path / f"run_{n}")
+        assert "\n" not in str(error.value)
+        assert 0 < open_run(tmp_path / f"run_{n}").steps()[-1] <= 7
 
 
 @pytest.mark.parametrize("number", ["nan", "inf"])

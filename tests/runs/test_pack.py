@@ -327,3 +327,54 @@ def test_a_finished_run_of_other_settings_code_or_data_is_refused_before_any_is_
     with pytest.raises(BadInput, match="the code of cell has changed; change it back, choose"):
         train_many([again.replace(seed=1), again], [two, one])
     assert not two.exists()
+
+
+def content(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+KILLED_EARLY = """
+import json, os, signal, sys
+import jax
+from ostinato.runs import Config, train_many
+
+jax.config.update("jax_enable_x64", True)
+
+def kill(number, event):
+    if number == 1 and event["step"] >= 5:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+configs = [Config.from_json(x) for x in json.loads(sys.argv[1])]
+train_many(configs, sys.argv[2:], listener=kill)
+"""
+
+
+def test_a_killed_run_of_another_configuration_is_refused_before_any_is_trained(tmp_path):
+    """Also where the others do not share its steps, and so would be trained before it."""
+    text = tmp_path / "fox.txt"
+    text.write_text(TEXT)
+    usual = Config(file=str(text), cell="simple", units=3, batch=2, length=5, steps=20)
+    usual = usual.replace(checkpoint_every=2, log_every=1)
+    one, two, three = folders(tmp_path, 3)
+    other, killed = usual.replace(units=4), usual.replace(seed=1)
+    words = [json.dumps([usual.as_json(), killed.as_json()]), three, one]
+    done = subprocess.run([sys.executable, "-c", KILLED_EARLY, *words], check=False)
+    assert done.returncode == -signal.SIGKILL
+    changed = {
+        "was started with units = 3, so it cannot continue with 4": killed.replace(units=4),
+        "was started with rate = None, so it cannot continue with 0.5": killed.replace(rate=0.5),
+        "steps, so it cannot continue to step 1; give at least": killed.replace(steps=1),
+        "was started with length = 5, so it cannot continue with 6": killed.replace(length=6),
+    }
+    before = content(tmp_path)
+    for said, config in changed.items():
+        with pytest.raises(BadInput, match=said):
+            train_many([other, config], [two, one])
+    assert content(tmp_path) == before
+    text.write_text(TEXT + "another")
+    with pytest.raises(BadInput, match=r"no longer, what .* was trained on; change it back"):
+        train_many([other, killed], [two, one])
+    text.write_text(TEXT)
+    assert content(tmp_path) == before and not two.exists()
+    (again,) = train_many([killed], [one])
+    same(again, train(killed, tmp_path / "undisturbed"))

@@ -14,7 +14,7 @@ from ..files import is_unused, locked, read_json, unlinked, write_whole
 from ..progress import Report, silent
 from ..runs import open_run
 from ..runs.folder.run import is_run
-from ..runs.many import check_finished, check_settings, connected, is_over
+from ..runs.many import check_settings, check_unchanged, connected, is_over
 from ..runs.many.many import HowFar
 from .entries import Entry, entries_of
 from .result import Result, result_of
@@ -127,7 +127,7 @@ def check_begun(spec: Spec, entries: list[Entry], folder: Path) -> None:
                 begun.append(
                     (run, entry.with_seed(seed, {name: own[name] for name in entry.usual}))
                 )
-    check_finished(begun)
+    check_unchanged(begun)
 
 
 def seed_folder(folder: Path, entry: Entry, seed: int) -> Path:

@@ -12,6 +12,7 @@ import numpy as np
 from ..data import Batch
 from ..errors import BadInput, first_line
 from ..settings import checked_kind, shown
+from .batch_checks import checked_batch
 from .checks import checked_count, is_whole
 
 Own = Callable[[int], slice]  # from the number of sequences of a batch to those that are wanted
@@ -117,7 +118,7 @@ def _checked_batch(batch: Callable[..., Batch]) -> Callable[..., Batch]:
         except MemoryError as error:
             words = f"a batch of {size} {self.unit} is too large: {first_line(error)}"
             raise BadInput(words) from None
-        return checked_kind(f"batch {index} of the task {self.name}", made, Batch, "a Batch")
+        return checked_batch(f"batch {index} of the task {self.name}", made)
 
     return checked
 
@@ -130,7 +131,7 @@ def _checked_held_out(held_out: Callable[..., Any]) -> Callable[..., Iterator[Ba
         batches = held_out(self, part, size)
         what, name = "an iterator over batches", f"held_out of the task {self.name}"
         batches = checked_kind(name, batches, Iterable, what)
-        return (checked_kind(f"a batch of {name}", one, Batch, "a Batch") for one in batches)
+        return (checked_batch(f"a batch of {name}", one) for one in batches)
 
     return checked
 

@@ -171,6 +171,11 @@ class SquaredError(StepLoss):
                 f"the squared error needs outputs and targets of one shape, got "
                 f"{jnp.shape(outputs)} and {jnp.shape(targets)}"
             )
+        if jnp.iscomplexobj(outputs) or jnp.iscomplexobj(targets):
+            raise BadInput(
+                f"the squared error needs real outputs and targets, got {outputs.dtype} and "
+                f"{targets.dtype}; give real and imaginary parts as outputs of their own"
+            )
         return 0.5 * jnp.sum((outputs - targets) ** 2, axis=-1)
 
     def hessian_at(self, outputs: jax.Array) -> Product:

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import optax
 
 from ...data import Batch
+from ...errors import BadInput
 from ...learning import Learner
 from ...learning.schedules import epochs, length_at
 from ...lens.doctor.rules_for_data import too_little
@@ -163,7 +164,7 @@ class Training:
         config, recorder, reason = self.config, self.recorder, "done"
         first = self._first_step(progress, fresh_state)
         while progress.step < self.steps and reason == "done":
-            self.now, report = first or self._advance(self.now, fresh_state, progress.step)
+            self.now, report = first or self._advance_later(fresh_state, progress.step)
             first = None
             recorder.pending.append(report)
             if progress.step % self.log_every == 0:
@@ -245,6 +246,16 @@ class Training:
         self.recorder.sizes.append(size)
         with self.recorder.timed("step"):
             return self.stepper.advance(now, fresh_state, batch, number)
+
+    def _advance_later(self, fresh_state: Any, step: int) -> tuple[Any, Any]:
+        """A step after the first: if it is refused, its batch is unlike those before it."""
+        try:
+            return self._advance(self.now, fresh_state, step)
+        except BadInput as error:
+            name = f"batch {step} of the task {self.task.name}"
+            if name in str(error):
+                raise
+            raise BadInput(f"{name} is unlike the first: {error}") from error
 
     def _placed(self, step: int) -> tuple[int, Batch, Any]:
         """The size of a batch, and what `Steps.advance` takes of it in this process."""

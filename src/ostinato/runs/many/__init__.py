@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from ..._lazy import attach
 
 if TYPE_CHECKING:
+    from .begun import check_settings as check_settings
+    from .begun import check_unchanged as check_unchanged
+    from .begun import is_over as is_over
     from .cluster import connected as connected
-    from .finished import check_finished as check_finished
-    from .finished import check_settings as check_settings
-    from .finished import is_over as is_over
     from .many import side_by_side as side_by_side
     from .many import train_many as train_many
 

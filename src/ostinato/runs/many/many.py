@@ -33,7 +33,7 @@ from ..loop.prefetch import for_thread
 from ..loop.signals import Stop, stop_signals
 from ..loop.start import train_with
 from ..loop.step import RunGroup, SharedSteps
-from .finished import check_finished, is_over
+from .begun import check_unchanged, is_over
 from .pack import Pack
 
 
@@ -51,10 +51,11 @@ def train_many(
 ) -> list[Run]:
     """Train the network of each configuration in its folder.
 
-    A run that has ended or diverged is only opened, and refused if its settings, code or data are
-    others; one that was interrupted continues. A run that diverges does not stop the others. A
-    signal such as Ctrl-C interrupts and saves all runs that are being trained. Any other error
-    stops them in the same way, and is raised at the end.
+    A run that has ended or diverged is only opened; one that was interrupted continues. If the
+    settings, code or data of any of them are others now, that is an error, and nothing is trained.
+    A run that diverges does not stop the others. A signal such as Ctrl-C interrupts and saves all
+    runs that are being trained. Any other error stops them in the same way, and is raised at the
+    end.
 
     Args:
         configs: the settings of each run.
@@ -84,7 +85,11 @@ def train_many(
         raise BadInput(f"two runs cannot share a folder, got {twice} twice")
     jobs = [_Job(*job) for job in zip(range(len(paths)), configs, paths, strict=True)]
     over = {job.number for job in jobs if is_over(job.path)}
-    check_finished((open_run(job.path), job.config) for job in jobs if job.number in over)
+    begun = [(job, open_run(job.path)) for job in jobs if is_run(job.path)]
+    check_unchanged(
+        (run if job.number in over else run.with_steps(job.config), job.config)
+        for job, run in begun
+    )
     groups: dict[tuple, list[_Job]] = {}
     for job in jobs:
         if job.number not in over:

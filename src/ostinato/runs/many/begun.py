@@ -1,4 +1,4 @@
-"""Runs that are finished: they are kept if they are what would be trained now."""
+"""Runs that have begun: they are kept, or continued, if they are what would be trained now."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -35,11 +35,12 @@ def check_settings(run: Run, config: Config) -> None:
         )
 
 
-def check_finished(runs: Iterable[tuple[Run, Config]]) -> None:
+def check_unchanged(runs: Iterable[tuple[Run, Config]]) -> None:
     """Refuse runs that were trained with other settings, code or data than their configuration.
 
     Args:
-        runs: each with the configuration with which it would be trained now.
+        runs: each with the configuration with which it would be trained now. One that may continue
+            to another step is given as `with_steps` returns it.
     """
     task, built = None, None
     for run, config in sorted(runs, key=lambda pair: _data(pair[1])):

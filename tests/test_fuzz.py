@@ -103,7 +103,7 @@ def test_a_check_that_is_missing_is_noticed(planted, tmp_path, monkeypatch):
         ("links", "ostinato.runs.folder.run.check_appendable", lambda path: None),
         (
             "artefacts",
-            "ostinato.tasks.series.series.Series.check_artefacts",
+            "ostinato.tasks.text.tagging.Tagging.check_artefacts",
             lambda found: (None, None),
         ),
     ],

@@ -83,6 +83,42 @@ def test_jax_uses_it_and_survives_damage(cache, tmp_path):
     assert all(path.stat().st_size > 20 for path in cache.iterdir() if path.is_file())
 
 
+def test_a_cache_that_cannot_be_used_changes_nothing(cache, tmp_path):
+    """A path that cannot be a folder, a device, and entries that are garbage, empty or folders."""
+    code = (
+        "from ostinato.cli.compiled import keep_compiled; keep_compiled()\n"
+        "import warnings; from ostinato.cli.output import show_warning\n"
+        "warnings.showwarning = show_warning\n"
+        "import jax; print(jax.jit(lambda x: 3 * x)(2.0))"
+    )
+    environment = {**os.environ, "OSTINATO_CACHE": str(tmp_path), "XLA_FLAGS": ""}
+
+    def run(**variables):
+        command = [sys.executable, "-c", code]
+        return subprocess.run(
+            command, env=environment | variables, capture_output=True, text=True, check=False
+        )
+
+    assert run().stdout == "6.0\n"
+    entries = [path for path in cache.iterdir() if path.name.endswith("cache")]
+    for change in (
+        lambda path: path.write_bytes(bytes(range(256))),
+        lambda path: path.write_text(""),
+    ):
+        for path in entries:
+            change(path)
+        again = run()
+        assert (again.stdout, again.stderr) == ("6.0\n", "")
+    for path in cache.iterdir():
+        path.unlink()
+    for path in entries:
+        path.mkdir()
+    for place in (str(cache), "/proc/nothing", "/dev/full", str(tmp_path / "file")):
+        (tmp_path / "file").touch()
+        again = run(JAX_COMPILATION_CACHE_DIR=place)
+        assert again.stdout == "6.0\n" and again.returncode == 0, (place, again.stderr)
+
+
 @pytest.fixture(autouse=True)
 def _warnings():
     with warnings.catch_warnings():

@@ -66,9 +66,11 @@ def page(program: Program, interface: Interface, about: str) -> str:
             "the run gives the numbers of its network, for which there is no page; export it to c, "
             "onnx or torch"
         )
-    columns, strict = ordered(interface.about)
-    order = {"order": [x._asdict() for x in columns], "strict": strict}
-    kept = json.dumps(interface.about | order).replace("<", "\\u003c")
+    data = dict(interface.about)
+    if "columns" in data:  # it reads tables
+        columns, strict = ordered(data)
+        data |= {"order": [x._asdict() for x in columns], "strict": strict}
+    kept = json.dumps(data).replace("<", "\\u003c")
     code = "\n".join([function(program), f"const about = {kept};", *map(template, SCRIPTS[kind])])
     words = {"title": html.escape(about), "body": template(f"{kind}.html"), "code": code}
     return fill(template("page.html"), words)

@@ -169,7 +169,7 @@ def test_what_cannot_be_rendered_is_refused(run, ostinato, tmp_path, monkeypatch
     write(tmp_path / "in.wav", DRY)
     for arguments, words in {
         ("fast.wav", "--out", "a.wav"): "48,000 samples per second; the network has learned 8,000",
-        ("in.wav", "--out", "a.npy"): "--save must be an .wav file, got a.npy",
+        ("in.wav", "--out", "a.npy"): "--out must be an .wav file, got a.npy",
         ("in.wav", "--out", "in.wav"): "in.wav",
         ("no.wav", "--out", "a.wav"): "there is no file no.wav",
         ("in.wav", "--steps", "3"): "--steps means nothing",

@@ -116,3 +116,9 @@ def test_make(tmp_path, monkeypatch):
         run("make", "stores", "--to", str(tmp_path))
     with pytest.raises(BadInput, match="there is no folder"):
         run("make", "stores", "--to", "nowhere/x.csv")
+
+
+@pytest.mark.parametrize("name", ["\ud800", "a\0b", ""])
+def test_make_refuses_a_name_no_file_can_have(ostinato, name):
+    code, out, err = ostinato("data", "make", "stores", "--to", name)
+    assert code == 2 and not out and err.count("\n") == 1 and "a path cannot" in err

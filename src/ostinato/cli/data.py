@@ -15,6 +15,7 @@ from ..data.generated.stores import sales_table, store_table
 from ..errors import BadInput
 from ..files import cache_folder, write_whole
 from ..progress import Report
+from .arguments import path
 from .output import answer, print_json, writing
 from .progress import progress
 
@@ -77,7 +78,10 @@ def path_(name: Name, as_json: Json = False) -> None:
 @app.command("make")
 def make_(
     name: Annotated[str, typer.Argument(help=f"one of {', '.join(MADE)}")],
-    to: Annotated[str, typer.Option(help="The file to write.", show_default="as NAME says")] = "",
+    to: Annotated[
+        Path | None,
+        typer.Option(help="The file to write.", show_default="as NAME says", parser=path),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Make files to try things with.
@@ -91,18 +95,18 @@ def make_(
         raise BadInput(f"there is no file {name!r:.60} to make; there are {', '.join(MADE)}")
     contents = MADE[name]()
     alone = len(contents) == 1 and to
-    made = {Path(to if alone else (to or name) + end): x for end, x in contents.items()}
-    for path, content in made.items():
-        if path.is_dir():
-            raise BadInput(f"{path} is a folder; name a file with --to")
-        if os.path.lexists(path) and not path.is_file():
-            raise BadInput(f"{path} is no plain file; name another one with --to")
-        if path.exists() and path.read_bytes() != content:
+    made = {Path(to if alone else f"{to or name}{end}"): x for end, x in contents.items()}
+    for file, content in made.items():
+        if file.is_dir():
+            raise BadInput(f"{file} is a folder; name a file with --to")
+        if os.path.lexists(file) and not file.is_file():
+            raise BadInput(f"{file} is no plain file; name another one with --to")
+        if file.exists() and file.read_bytes() != content:
             raise BadInput(
-                f"{path} is there already, with other content; name another file with --to"
+                f"{file} is there already, with other content; name another file with --to"
             )
-    for path, content in made.items():
-        write_whole(path, content)
+    for file, content in made.items():
+        write_whole(file, content)
     rows = [{"name": name, "path": str(path), "bytes": len(x)} for path, x in made.items()]
     document = rows[0] if len(rows) == 1 else rows
     answer(document, lambda: print("\n".join(map(str, made))), as_json, indent=2)

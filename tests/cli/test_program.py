@@ -41,6 +41,20 @@ def test_your_own_file_and_a_picture(ostinato, tmp_path):
     assert (tmp_path / "network.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_picture_replaces_only_an_earlier_one(ostinato, tmp_path):
+    (tmp_path / "mine.txt").write_text("inc x\n")
+    photo = tmp_path / "photo.png"
+    photo.write_bytes(b"\x89PNG taken by somebody")
+    for name in ("photo.png", "mine.txt"):
+        code, _, err = ostinato("program", "run", "mine.txt", "--picture", name)
+        refused = f"--picture would replace {name}, which is not a picture of Ostinato"
+        assert code == 2 and err == f"ostinato: {refused}; give another file\n"
+    assert photo.read_bytes() == b"\x89PNG taken by somebody"
+    for _ in range(2):
+        code, _, err = ostinato("program", "run", "mine.txt", "--picture", "network.png")
+        assert code == 0 and not err
+
+
 def test_a_narrow_terminal_loses_no_column(ostinato, monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
     code, out, _ = ostinato("program", "run", "prime", "n=2")

@@ -83,6 +83,18 @@ def check_page(target: Path, option: str) -> None:
         Traceback (most recent call last):
         ostinato.errors.BadInput: --html would replace sales.csv, which is not a page...
     """
+    check_replaced(target, option, OURS, "a page of Ostinato")
+
+
+def check_replaced(target: Path, option: str, mark: bytes, what: str) -> None:
+    """Refuse a file that cannot be written, or that would replace one that lacks a mark.
+
+    Args:
+        target: the file to write.
+        option: the option that names it.
+        mark: stands near the beginning of every file that may be replaced.
+        what: the file that has the mark, in words.
+    """
     check_new_file(target, option)
     if not target.exists():
         return
@@ -93,10 +105,8 @@ def check_page(target: Path, option: str) -> None:
                 head = file.read(1 << 16)
     except OSError as error:
         raise BadInput(f"{option} {target} cannot be read: {error.strerror}") from None
-    if OURS not in head:
-        raise BadInput(
-            f"{option} would replace {target}, which is not a page of Ostinato; give another file"
-        )
+    if mark not in head:
+        raise BadInput(f"{option} would replace {target}, which is not {what}; give another file")
 
 
 OURS = " – Ostinato</title>".encode()

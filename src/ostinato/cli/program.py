@@ -12,10 +12,10 @@ from typer import Argument, Exit, Option
 
 from ..errors import BadInput
 from ..symbolic import Program, compile_program, load_program
-from ..symbolic.compiler import write_network_picture
+from ..symbolic.compiler import SOFTWARE, write_network_picture
 from ..symbolic.execution import ComparedState, Comparison, State, compare
 from ..symbolic.language import EXAMPLES, example_text
-from .arguments import Json, check_new_file, path
+from .arguments import Json, check_replaced, path
 from .output import answer, print_json, writing
 
 app = typer.Typer(
@@ -57,7 +57,8 @@ def run_(
     given = _values([*(inputs or []), *(more or [])])
     program.starting_values(given)
     if picture is not None:
-        check_new_file(picture, "--picture", file)
+        mark = "\0".join(SOFTWARE).encode()  # a text chunk of PNG
+        check_replaced(picture, "--picture", mark, "a picture of Ostinato")
     network = compile_program(program, "float64" if float64 else "float32")
     if picture is not None:
         write_network_picture(network, picture)

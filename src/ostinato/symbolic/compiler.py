@@ -24,6 +24,7 @@ MAX_UNITS = 8192
 EXACT = {"float32": 2**24, "float64": 2**53}
 MAX_DRAWN = 200
 LONGEST_NAME = 40  # characters
+SOFTWARE = ("Software", "Ostinato")  # metadata of pictures, by which they are recognised
 
 
 @dataclasses.dataclass(frozen=True)
@@ -167,7 +168,7 @@ def write_network_picture(network: ProgramNetwork, path: Path) -> None:
             f"{MAX_DRAWN} cannot be read in a picture"
         )
     drawn = io.BytesIO()
-    _figure(network).savefig(drawn, format="png")
+    _figure(network).savefig(drawn, format="png", metadata=dict([SOFTWARE]))
     write_whole(path, drawn.getvalue())
 
 

@@ -250,6 +250,22 @@ def test_a_stack_needs_a_layer():
     with pytest.raises(ValueError) as caught:
         Stack([])
     assert str(caught.value) == "Stack needs at least one layer, got none"
+    with pytest.raises(BadInput, match=r"^Stack\.of needs the units of at least one layer, got"):
+        Stack.of(GRU, INPUTS, [], key=ONE)
+
+
+@pytest.mark.parametrize("given", [3, None, [], {}], ids=str)
+def test_what_is_wrapped_is_a_cell(given):
+    wrappers = (
+        lambda: Zoneout(given, 0.5, key=ONE),
+        lambda: Dropout(given, 0.5, key=ONE),
+        lambda: WeightNoise(given, 0.5, key=ONE),
+        lambda: LayerNorm(given),
+    )
+    for wrap in wrappers:
+        with pytest.raises(BadInput, match=r"^expected a cell of Ostinato, got") as caught:
+            wrap()
+        assert "\n" not in str(caught.value)
 
 
 def test_bidirectional_reads_forwards_and_backwards():

@@ -13,6 +13,7 @@ from ..cells.cell import Wrapper
 from ..errors import BadInput
 from ..settings import shown
 from ..through_time import with_products
+from ..through_time.check import check_layer
 from ..through_time.linear_map import paired
 from ..through_time.step import take_apart
 from ..through_time.tap import Tap
@@ -48,6 +49,7 @@ class LayerNorm(Wrapper):
         """
         if not 0 < epsilon < 1e30:
             raise BadInput(f"epsilon must be a positive number, got {shown(epsilon)}")
+        check_layer(cell)
         self.cell, self.epsilon = cell, float(epsilon)
         dtype = parameter_dtype(cell)
         x = jax.ShapeDtypeStruct((input_size(cell),), dtype)

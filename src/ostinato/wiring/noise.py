@@ -24,6 +24,7 @@ from ..cells.cell import Wrapper
 from ..cells.operator import Operator
 from ..errors import BadInput
 from ..through_time import with_products
+from ..through_time.check import check_layer
 from ..through_time.tap import Tap
 
 Module = TypeVar("Module")
@@ -254,6 +255,7 @@ def dropped(x: jax.Array, rate: float, key: jax.Array) -> jax.Array:
 
 
 def _checked(cell: Cell, name: str) -> Cell:
+    check_layer(cell)
     if not cell.can_step:
         raise BadInput(f"{name} wraps a cell with a step, got {type(cell).__name__}")
     return cell

@@ -69,6 +69,8 @@ class Stack(Cell):
 
         The `options` are those of every layer, `first` and `last` those of that layer alone.
         """
+        if not len(units):
+            raise BadInput("Stack.of needs the units of at least one layer, got none")
         keys = jax.random.split(key, len(units))
         below = [0, *units[:-1]] if skip else [inputs, *units[:-1]]
         sizes = [inputs + size for size in below] if skip else below

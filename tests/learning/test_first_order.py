@@ -171,6 +171,9 @@ def test_schedules_at_known_steps():
     np.testing.assert_allclose(at("linear", 0, 50, 100), [1, 0.5, 0])
     np.testing.assert_allclose(at("cosine", 0, 50, 100), [1, 0.5, 0], atol=1e-12)
     np.testing.assert_allclose(at("linear", 0, 4, 50, warmup=10), [0.1, 0.48, 0.5])
+    for odd in ({"a": 1}, 0.1, None, ["step"]):
+        with pytest.raises(BadInput, match=r"^there is no schedule .*; there are constant"):
+            factor(odd, 100)
     with pytest.raises(BadInput, match="no schedule 'zigzag'; there are constant"):
         factor("zigzag", 100)
 

@@ -160,6 +160,10 @@ def test_the_toy_net():
     assert toy_contribution(1.5, lags)[-1] > 1e50
     with pytest.raises(BadInput, match=r"^lags must be at least 0, got -1$"):
         toy_contribution(0.5, [-1, 2])
+    for odd in ([0.5], [np.inf], [True], "12", None):
+        with pytest.raises(BadInput, match=r"^lags must be whole numbers of steps, got"):
+            toy_contribution(0.5, odd)
+    assert toy_contribution(0.5, []).shape == (0,)
 
 
 @pytest.mark.parametrize("f", ["tanh", "sigmoid", "relu"])

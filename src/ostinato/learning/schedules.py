@@ -26,7 +26,7 @@ import jax
 import jax.numpy as jnp
 
 from ..errors import BadInput
-from ..settings import as_words
+from ..settings import as_words, shown
 from ..tasks import Task
 
 BY_STEP = ("constant", "step", "exponential", "linear", "cosine", "halving")
@@ -49,16 +49,16 @@ def factor(
         >>> float(factor("linear", 100)(50))
         0.5
     """
-    name, _, numbers = name.partition(":") if name.startswith("halving:") else (name, "", "5,2")
-    if name not in SCHEDULES:
-        raise BadInput(f"there is no schedule {name!r}; there are {', '.join(SCHEDULES)}")
+    kind, colon, numbers = str(name).partition(":")
+    if kind not in SCHEDULES or (colon and kind != "halving"):
+        raise BadInput(f"there is no schedule {shown(name)}; there are {', '.join(SCHEDULES)}")
     if warmup < 0 or steps < 1:
         raise BadInput(
             f"a schedule needs at least 1 step and a warmup of at least 0, got {steps} and {warmup}"
         )
-    if name == "halving" and epoch is None:
+    if kind == "halving" and epoch is None:
         raise BadInput("the schedule halving counts epochs, and there is no length of an epoch")
-    after, times = _halving(numbers)
+    after, times = _halving(numbers if colon else "5,2")
     import optax  # late, because only training needs it
 
     def halvings(step: jax.Array) -> jax.Array:
@@ -72,7 +72,7 @@ def factor(
         "linear": optax.linear_schedule(1.0, 0.0, steps),
         "cosine": optax.cosine_decay_schedule(1.0, steps),
         "halving": lambda step: jnp.exp2(-halvings(step)),
-    }.get(name, optax.constant_schedule(1.0))
+    }.get(kind, optax.constant_schedule(1.0))
 
     def at(step: jax.Array) -> jax.Array:
         rise = jnp.minimum(1.0, (step + 1) / warmup) if warmup else 1.0

@@ -10,6 +10,7 @@ import numpy as np
 from ..cells import Simple
 from ..cells.activations import activation, slope
 from ..errors import BadInput
+from ..settings import shown
 from ..through_time import unroll
 from ..through_time.check import sizes
 
@@ -158,7 +159,10 @@ def toy_contribution(
         >>> toy_contribution(0.5, [0, 1, 4]).tolist()
         [1.0, 0.5, 0.0625]
     """
-    wanted = np.asarray(lags, int)
+    wanted = np.asarray(lags)
+    if wanted.size and wanted.dtype.kind not in "iu":
+        raise BadInput(f"lags must be whole numbers of steps, got {shown(lags)}")
+    wanted = wanted.astype(int)
     if wanted.min(initial=0) < 0:
         raise BadInput(f"lags must be at least 0, got {wanted.min()}")
     weights = jnp.asarray(w, float)

@@ -21,9 +21,11 @@ from ostinato.settings import (
     read_numbers,
     setting,
     settings_of,
+    shown,
 )
 from ostinato.tasks import TASKS, Lorenz, Recall, Series
 
+NESTED = {name: {letter * 9: letter * 40 for letter in "abcd"} for name in ("one", "two", "three")}
 SIZES = "sizes must be a whole number, or one per layer like [150, 130]; got"
 
 
@@ -235,3 +237,9 @@ def test_a_constructor_shows_and_takes_the_settings_of_its_task():
     for name in ("file", "height"):
         with pytest.raises(BadInput, match=f"there is no setting '{name}'; there are columns, "):
             TASKS["series"](np.arange(40.0), **{name: "a"})
+
+
+def test_a_value_in_a_message_is_short_however_deep_it_is_nested():
+    text = shown([NESTED] * 6)
+    assert len(text) <= 161 and text.startswith("[{'one': {'aaaaaaaaa': ") and text.endswith("…")
+    assert shown([1, {"a": None}]) == "[1, {'a': None}]"

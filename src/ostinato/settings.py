@@ -315,8 +315,11 @@ def as_words(value: str) -> str:
     return f"{value:.60}" if value.isprintable() else shown(value)
 
 
+MAX_SHOWN = 160  # characters: nested values multiply what reprlib keeps of each level
+
+
 def shown(value: Any) -> str:
-    """A value in a message, in one line; Python refuses to write out the longest numbers.
+    """A value in a message, in one short line; Python refuses to write out the longest numbers.
 
     Example:
         >>> shown(np.zeros((2, 2)))
@@ -325,7 +328,8 @@ def shown(value: Any) -> str:
     if isinstance(value, int) and abs(value) >= 10**40:
         return f"a number of {int(value.bit_length() * math.log10(2)) + 1} digits"
     text = _SHORT.repr(value)
-    return " ".join(text.split()) if "\n" in text else text
+    text = " ".join(text.split()) if "\n" in text else text
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
 
 
 _SHORT = reprlib.Repr()

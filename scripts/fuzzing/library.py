@@ -17,7 +17,7 @@ import numpy as np
 from .harm import bits, cut, header, longer, replaced
 from .modules import INPUTS, SYMBOLS, key, network, sound_cell, sound_module
 from .outcomes import ACCEPTED, Case, attempt, check
-from .values import anything, integer, mostly, path, real, text
+from .values import anything, mostly, path, real, text
 
 
 def library(case: Case) -> str:
@@ -181,7 +181,8 @@ def planning(case: Case) -> str:
             mostly(chance, (0.0, 1.0, 9.0), 0.7),
         )
         case.what = f"clip_factor({clip!r:.40}, {norm!r:.40})"
-        value = float(attempt(lambda: clip_factor(clip, jnp.asarray(norm), no_average()))[0])
+        given = attempt(lambda: jnp.asarray(np.asarray(norm, float)))  # a norm is real
+        value = float(attempt(lambda: clip_factor(clip, given, no_average()))[0])
         check(0 <= value <= 1 or not _finite(norm), f"a factor of {value}")
     else:
         args = [mostly(chance, (0, 1, 5, 100), 0.7) for _ in range(4)]
@@ -266,7 +267,6 @@ def measuring(case: Case) -> str:
         "memory_length": lambda: measure(
             mostly(chance, ([1.0, 0.5, 0.1], [], [math.nan], [0.0, 0.0]), 0.9), share=real(chance)
         ),
-        "spread_lags": lambda: measure(integer(chance) % 1000 - 5),
     }  # fmt: skip
     words = f"{type(cell).__name__}, {getattr(xs, 'shape', xs)!r:.40}, {at}"
     case.what = f"{name}({words})"
@@ -278,7 +278,7 @@ MEASURES = (
     "hochreiter_bound", "preactivation_jacobian_norms", "singular_value_bound", "gradient_by_lag",
     "jacobian_by_lag", "step_jacobians", "forget_share", "memory_conditions", "memory_split",
     "memory_length", "path_sum", "toy_contribution", "ignored_before", "influence_by_lag",
-    "spread_lags", "recurrent_matrices", "dead_units", "saturation", "fixed_points",
+    "recurrent_matrices", "dead_units", "saturation", "fixed_points",
     "largest_singular_value", "lyapunov_exponent", "spectral_radius",
 )  # fmt: skip
 

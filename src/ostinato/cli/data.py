@@ -94,8 +94,8 @@ def make_(
     if name not in MADE:
         raise BadInput(f"there is no file {name!r:.60} to make; there are {', '.join(MADE)}")
     contents = MADE[name]()
-    alone = len(contents) == 1 and to
-    made = {Path(to if alone else f"{to or name}{end}"): x for end, x in contents.items()}
+    alone = to if len(contents) == 1 else None
+    made = {Path(alone or f"{to or name}{end}"): x for end, x in contents.items()}
     for file, content in made.items():
         if file.is_dir():
             raise BadInput(f"{file} is a folder; name a file with --to")

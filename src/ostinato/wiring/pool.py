@@ -83,8 +83,11 @@ class Pool(Cell):
         return self.size
 
     def initial(self, batch: tuple[int, ...]) -> State:
+        # A network that was fitted in float64 may run where there is only float32.
+        dtype = jax.dtypes.canonicalize_dtype(self.dtype)
+
         def zeros(size: int) -> jax.Array:
-            return jnp.zeros((*batch, size), self.dtype)
+            return jnp.zeros((*batch, size), dtype)
 
         state = {"count": zeros(1)}
         for kind in self.kinds:

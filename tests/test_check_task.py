@@ -241,7 +241,7 @@ FAULTS = {
     "a metric that is none": (having(metrics=("accuracy",)), "metrics must hold metrics"),
     "chance NaN": (having(chance=float("nan")), "chance must be a finite number, got nan"),
     "no name": (having(name=None), "name must be a string, got None"),
-    "a tuple": (changed(tuple), "must be a Batch; got an object of the class tuple"),
+    "a tuple": (changed(tuple), "must be an ostinato.data.Batch, got"),
     "no weights": (changed(lambda b: b._replace(weights=None)), "has no weights"),
     "raises": (Raising, r"batch\(0, 4\) raised KeyError: 'nothing' \(tests/test_check_task.py:"),
     "held out raises": (RaisingHeldOut, r'held_out\("valid", 4\) raised ValueError: no such part'),

@@ -160,7 +160,7 @@ def main():
     warnings.simplefilter("ignore")
     head, *rows = classes(asked.only, asked.seeds, asked.leave_out)
     words = (
-        f"Accuracy on the official test part, mean of {asked.seeds} seeds. Negative "
+        f"Accuracy on the official test part, mean over {asked.seeds} seed(s). Negative "
         "numbers say how far the default is behind the best method."
     )
     text = f"{words}\n\n{table(head, rows)}"

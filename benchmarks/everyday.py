@@ -13,7 +13,7 @@ and test, and compares the accuracy on the test part with
 
 The default of Ostinato is `train(Config(task="arrays"), ..., task=Arrays(xs, ys, split=...))`,
 which is what `ostinato train data.npz` does. Random methods are the mean of the seeds. Processor
-seconds are those of training and testing together, with compilation.
+seconds cover training, testing and compilation.
 """
 
 import argparse

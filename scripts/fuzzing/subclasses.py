@@ -38,7 +38,7 @@ def _step(change: Callable[[Any, Any], tuple[Any, Any]]) -> Callable[[Method], M
     return lambda call: lambda self, state, u: change(*call(self, state, u))
 
 
-# A change is a function from the method of the base class to that of the subclass.
+# A change is a function that turns a method of the base class into the method of the subclass.
 CHANGES: dict[str, tuple[str, Callable[[Method], Method]]] = {
     "initial of ones": ("initial", lambda call: lambda self, batch: _floats(
         lambda x: x + 1, call(self, batch))),

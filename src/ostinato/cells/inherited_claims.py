@@ -73,7 +73,7 @@ def drop_claims(cls: type, contract: tuple[type, ...]) -> None:
 
 
 def keeps_default_input(constructor: Callable[..., None]) -> bool:
-    """Whether a constructor leaves `input=` to that of a base class."""
+    """Whether a constructor passes `input=` on to the constructor of a base class."""
     parameters = inspect.signature(constructor).parameters
     passes_on = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
     return passes_on and "input" not in parameters

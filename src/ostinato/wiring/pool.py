@@ -30,7 +30,7 @@ def pools(words: str) -> tuple[str, ...]:
                 f"got {as_words(words)}"
             )
     if len(set(names)) < len(names):
-        raise BadInput(f"pool names {as_words(words)} repeat a summary; give each once")
+        raise BadInput(f"pool must name each summary once; got {as_words(words)}")
     return names
 
 
